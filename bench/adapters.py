@@ -1,0 +1,178 @@
+"""One adapter per library. ``prepare`` and ``solution`` are not timed; ``fit`` is.
+
+An adapter raises ``Absent`` when its library is not installed, or has no such estimator.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from common import Absent
+from workloads import Matrix, Problem
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What every library is given alike."""
+
+    tol: float = 1e-3
+    cache_mb: int = 1000
+    threads: int = 2
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A fitted machine in LIBSVM's layout."""
+
+    support: np.ndarray  # [nSV] row numbers, grouped by class
+    dual_coef: np.ndarray  # [classes - 1, nSV]; one row for regression and one-class
+    n_support: np.ndarray  # [classes]; one entry for regression and one-class
+    iterations: int | None  # over all one-vs-one problems; None where the library does not tell
+
+
+class Adapter(ABC):
+    name: ClassVar[str]
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+
+    @abstractmethod
+    def prepare(self, problem: Problem) -> None:
+        """Import the library and put the rows in the form it trains on."""
+
+    @abstractmethod
+    def fit(self) -> None:
+        """Train."""
+
+    @abstractmethod
+    def solution(self) -> Solution:
+        """What was found."""
+
+
+class _Estimator(Adapter):
+    """A library whose estimators are scikit-learn's: it takes the arrays as they are."""
+
+    model: Any
+
+    def _estimators(self) -> Any:
+        raise NotImplementedError
+
+    def _options(self) -> dict[str, Any]:
+        return {"tol": self.limits.tol, "cache_size": self.limits.cache_mb}
+
+    def prepare(self, problem: Problem) -> None:
+        try:
+            estimator = getattr(self._estimators(), problem.estimator)
+        except ImportError as error:
+            raise Absent("not installed") from error
+        except AttributeError as error:
+            raise Absent(f"has no {problem.estimator}") from error
+        self.problem = problem
+        self.model = estimator(**problem.params, **self._options())
+
+    def fit(self) -> None:
+        if self.problem.estimator == "OneClassSVM":
+            self.model.fit(self.problem.X)
+        else:
+            self.model.fit(self.problem.X, self.problem.y)
+
+    def solution(self) -> Solution:
+        model = self.model
+        coef = model.dual_coef_
+        iterations = getattr(model, "n_iter_", None)
+        classifier = self.problem.estimator == "SVC"
+        return Solution(
+            support=np.asarray(model.support_),
+            dual_coef=coef.toarray() if sp.issparse(coef) else np.asarray(coef),
+            n_support=np.asarray(model.n_support_ if classifier else [len(model.support_)]),
+            iterations=None if iterations is None else int(np.sum(iterations)),
+        )
+
+
+class Dpsvm(_Estimator):
+    name = "dpsvm"
+
+    def _estimators(self) -> Any:
+        import dpsvm
+
+        return dpsvm
+
+    def _options(self) -> dict[str, Any]:
+        return super()._options() | {"n_jobs": self.limits.threads}
+
+
+class ScikitLearn(_Estimator):
+    name = "scikit-learn"
+
+    def _estimators(self) -> Any:
+        import sklearn.svm
+
+        return sklearn.svm
+
+
+class Intelex(_Estimator):
+    name = "scikit-learn-intelex"
+
+    def _estimators(self) -> Any:
+        import daal4py
+        import sklearnex.svm
+
+        daal4py.daalinit(self.limits.threads)
+        return sklearnex.svm
+
+    def fit(self) -> None:
+        super().fit()
+        if not hasattr(self.model, "_onedal_estimator"):
+            raise Absent("fell back to scikit-learn")
+
+
+class Libsvm(Adapter):
+    """The libsvm-official package, in process; its rows are always sparse and double."""
+
+    name = "LIBSVM"
+    _TYPES: ClassVar = {"SVC": 0, "OneClassSVM": 2, "SVR": 3}
+    _KERNELS: ClassVar = {"linear": 0, "poly": 1, "rbf": 2, "sigmoid": 3}
+    _FLAGS: ClassVar = {"C": "-c", "gamma": "-g", "nu": "-n", "epsilon": "-p"}
+
+    def prepare(self, problem: Problem) -> None:
+        try:
+            from libsvm import svm
+        except ImportError as error:
+            raise Absent("not installed") from error
+        flags = f"-q -s {self._TYPES[problem.estimator]} -e {self.limits.tol!r}"
+        flags += f" -t {self._KERNELS[problem.params['kernel']]} -m {self.limits.cache_mb}"
+        for name, flag in self._FLAGS.items():
+            if name in problem.params:
+                flags += f" {flag} {problem.params[name]!r}"
+        self.library = svm.libsvm
+        self.parameter = svm.svm_parameter(flags)
+        self.rows = svm.svm_problem(problem.y, _as_double_csr(problem.X))
+        self.classifier = problem.estimator == "SVC"
+
+    def fit(self) -> None:
+        self.model = self.library.svm_train(self.rows, self.parameter)
+
+    def solution(self) -> Solution:
+        model = self.model.contents
+        count, classes = model.l, model.nr_class
+        as_array = np.ctypeslib.as_array
+        coef = [as_array(model.sv_coef[k], (count,)).copy() for k in range(classes - 1)]
+        return Solution(
+            support=as_array(model.sv_indices, (count,)) - 1,
+            dual_coef=np.array(coef),
+            n_support=as_array(model.nSV, (classes,)) if self.classifier else np.array([count]),
+            iterations=None,
+        )
+
+
+def _as_double_csr(X: Matrix) -> sp.csr_matrix:
+    return sp.csr_matrix(X, dtype=np.float64)
+
+
+ADAPTERS: dict[str, type[Adapter]] = {
+    adapter.name: adapter for adapter in (Dpsvm, ScikitLearn, Libsvm, Intelex)
+}

@@ -1,0 +1,185 @@
+#include "kernel.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "samples.hpp"
+#include "simd.hpp"
+
+namespace dpsvm {
+
+namespace {
+
+// Multiplications below which waking another thread costs more than it saves.
+constexpr Index kWorthThreads = 100'000;
+
+// Columns computed at a time: their dot products stay in the first-level cache.
+constexpr Index kColumns = 512;
+
+void exponentials(double* x, Index n) { simd().exp_f64(x, n); }
+void exponentials(float* x, Index n) { simd().exp_f32(x, n); }
+
+// By repeated squaring, lowest bit first.
+template <class T>
+T power(T base, int exponent) {
+  T result = 1;
+  for (; exponent > 0; exponent /= 2) {
+    if (exponent % 2 == 1) result *= base;
+    base *= base;
+  }
+  return result;
+}
+
+template <class T>
+class DotKernel final : public Kernel {
+ public:
+  DotKernel(const Matrix& matrix, const std::vector<Index>& rows, const KernelSpec& spec, ThreadPool& pool)
+      : spec_(spec), samples_(make_samples<T>(matrix, rows)), pool_(pool) {
+    std::vector<T> x(samples_->features());
+    squared_.reserve(rows.size());
+    for (Index i = 0; i < samples_->size(); ++i) {
+      samples_->expand(i, x.data());
+      T sum{};
+      for (const T value : x) sum += value * value;
+      squared_.push_back(sum);
+    }
+  }
+
+  Index size() const override { return samples_->size(); }
+
+  void block(const Index* rows, Index count, Index begin, Index end, float* const* out) override {
+    const Index features = samples_->features();
+    expanded_.resize(count * features);
+    std::vector<const T*> queries(count);
+    for (Index r = 0; r < count; ++r) {
+      T* query = expanded_.data() + r * features;
+      samples_->expand(rows[r], query);
+      queries[r] = query;
+    }
+    const Index first = begin / kColumns, last = (end + kColumns - 1) / kColumns;
+    const auto piece = [&](Index p) {
+      columns(queries.data(), rows, count, (first + p) * kColumns, begin, end, out);
+    };
+    if (count * (end - begin) * features < kWorthThreads)
+      for (Index p = 0; p < last - first; ++p) piece(p);
+    else
+      pool_.run(last - first, piece);
+  }
+
+  double diagonal(Index i) const override {
+    T value = squared_[i];
+    apply_kernel(spec_, squared_[i], &squared_[i], &value, 1);
+    return static_cast<double>(value);
+  }
+
+  void swap(Index i, Index j) override {
+    samples_->swap(i, j);
+    std::swap(squared_[i], squared_[j]);
+  }
+
+ private:
+  // The part of the block that lies in the columns [start, start + kColumns).
+  void columns(const T* const* queries, const Index* rows, Index count, Index start, Index begin, Index end,
+               float* const* out) const {
+    const Index from = std::max(begin, start), to = std::min(end, start + kColumns);
+    const Index aligned = from / Samples<T>::kAlign * Samples<T>::kAlign;
+    constexpr Index kTogether = 4, ld = kColumns + Samples<T>::kAlign;
+    alignas(64) T dots[kTogether * ld];
+    for (Index r = 0; r < count;) {
+      const Index now = std::min(kTogether, count - r);
+      samples_->dots(queries + r, now, aligned, to, dots, ld);
+      for (Index s = 0; s < now; ++s, ++r) {
+        T* line = dots + s * ld + (from - aligned);
+        apply_kernel(spec_, squared_[rows[r]], &squared_[from], line, to - from);
+        float* target = out[r] + (from - begin);
+        for (Index j = 0; j < to - from; ++j) target[j] = static_cast<float>(line[j]);
+      }
+    }
+  }
+
+  KernelSpec spec_;
+  std::unique_ptr<Samples<T>> samples_;
+  std::vector<T> squared_;  // [size] |x_i|^2
+  std::vector<T> expanded_;
+  ThreadPool& pool_;
+};
+
+// A Gram matrix the caller computed.
+template <class View>
+class GramKernel final : public Kernel {
+ public:
+  GramKernel(const View& view, const std::vector<Index>& rows) : view_(view), ids_(rows) {}
+
+  Index size() const override { return static_cast<Index>(ids_.size()); }
+
+  void block(const Index* rows, Index count, Index begin, Index end, float* const* out) override {
+    for (Index r = 0; r < count; ++r) {
+      const auto* line = view_.row(ids_[rows[r]]);
+      for (Index j = begin; j < end; ++j) out[r][j - begin] = static_cast<float>(line[ids_[j]]);
+    }
+  }
+
+  double diagonal(Index i) const override { return static_cast<double>(view_.row(ids_[i])[ids_[i]]); }
+
+  void swap(Index i, Index j) override { std::swap(ids_[i], ids_[j]); }
+
+ private:
+  View view_;
+  std::vector<Index> ids_;  // position -> row and column of the Gram matrix
+};
+
+std::unique_ptr<Kernel> make_gram(const Matrix& matrix, const std::vector<Index>& rows) {
+  if (row_count(matrix) != column_count(matrix))
+    throw InvalidInput("a precomputed kernel must be square, not " + std::to_string(row_count(matrix)) + " x " +
+                       std::to_string(column_count(matrix)));
+  if (const auto* view = std::get_if<DenseView<double>>(&matrix))
+    return std::make_unique<GramKernel<DenseView<double>>>(*view, rows);
+  if (const auto* view = std::get_if<DenseView<float>>(&matrix))
+    return std::make_unique<GramKernel<DenseView<float>>>(*view, rows);
+  throw InvalidInput("a precomputed kernel must be dense");
+}
+
+}  // namespace
+
+template <class T>
+void apply_kernel(const KernelSpec& spec, T squared_x, const T* squared, T* s, Index n) {
+  const T gamma = static_cast<T>(spec.gamma), coef0 = static_cast<T>(spec.coef0);
+  switch (spec.type) {
+    case KernelType::linear:
+    case KernelType::precomputed:
+      return;
+    case KernelType::poly:
+      for (Index j = 0; j < n; ++j) s[j] = power(gamma * s[j] + coef0, spec.degree);
+      return;
+    case KernelType::rbf:
+      for (Index j = 0; j < n; ++j) s[j] = -gamma * (squared_x + squared[j] - 2 * s[j]);
+      exponentials(s, n);
+      return;
+    case KernelType::sigmoid:
+      for (Index j = 0; j < n; ++j) s[j] = std::tanh(gamma * s[j] + coef0);
+      return;
+  }
+}
+
+template void apply_kernel<float>(const KernelSpec&, float, const float*, float*, Index);
+template void apply_kernel<double>(const KernelSpec&, double, const double*, double*, Index);
+
+std::unique_ptr<Kernel> make_kernel(const Matrix& matrix, const std::vector<Index>& rows,
+                                    const KernelSpec& spec, ThreadPool& pool) {
+  std::unique_ptr<Kernel> kernel;
+  if (spec.type == KernelType::precomputed)
+    kernel = make_gram(matrix, rows);
+  else if (is_single_precision(matrix))
+    kernel = std::make_unique<DotKernel<float>>(matrix, rows, spec, pool);
+  else
+    kernel = std::make_unique<DotKernel<double>>(matrix, rows, spec, pool);
+  for (Index i = 0; i < kernel->size(); ++i)
+    if (!(std::fabs(kernel->diagonal(i)) <= std::numeric_limits<float>::max()))
+      throw InvalidInput("the kernel value of sample " + std::to_string(rows[i]) +
+                         " with itself does not fit single precision: scale the features");
+  return kernel;
+}
+
+}  // namespace dpsvm

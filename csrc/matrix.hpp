@@ -1,0 +1,72 @@
+// Read-only views of a caller's matrix of samples, as the caller holds it. Nothing is owned or copied here.
+#pragma once
+
+#include <algorithm>
+#include <type_traits>
+#include <variant>
+
+#include "types.hpp"
+
+namespace dpsvm {
+
+// Row-major dense rows; `stride` elements lie between the starts of two rows.
+template <class T>
+struct DenseView {
+  using Value = T;
+  const T* values;
+  Index rows, cols, stride;
+
+  const T* row(Index i) const { return values + i * stride; }
+};
+
+// Compressed sparse rows; columns ascend strictly within a row.
+template <class T, class I>
+struct CsrView {
+  using Value = T;
+  const T* values;     // [offsets[rows]]
+  const I* columns;    // [offsets[rows]]
+  const I* offsets;    // [rows + 1]
+  Index rows, cols;
+
+  Index begin(Index i) const { return static_cast<Index>(offsets[i]); }
+  Index end(Index i) const { return static_cast<Index>(offsets[i + 1]); }
+};
+
+using Matrix = std::variant<DenseView<float>, DenseView<double>, CsrView<float, std::int32_t>,
+                            CsrView<float, std::int64_t>, CsrView<double, std::int32_t>,
+                            CsrView<double, std::int64_t>>;
+
+inline Index row_count(const Matrix& matrix) {
+  return std::visit([](const auto& view) { return view.rows; }, matrix);
+}
+
+inline Index column_count(const Matrix& matrix) {
+  return std::visit([](const auto& view) { return view.cols; }, matrix);
+}
+
+inline bool is_single_precision(const Matrix& matrix) {
+  return std::visit(
+      [](const auto& view) {
+        return std::is_same_v<typename std::decay_t<decltype(view)>::Value, float>;
+      },
+      matrix);
+}
+
+// Row i written out to dense[column_count(matrix)].
+template <class T, class V>
+void expand_row(const DenseView<V>& view, Index i, T* dense) {
+  for (Index k = 0; k < view.cols; ++k) dense[k] = static_cast<T>(view.row(i)[k]);
+}
+
+template <class T, class V, class I>
+void expand_row(const CsrView<V, I>& view, Index i, T* dense) {
+  std::fill_n(dense, view.cols, T{});
+  for (Index e = view.begin(i); e < view.end(i); ++e) dense[view.columns[e]] = static_cast<T>(view.values[e]);
+}
+
+template <class T>
+void expand_row(const Matrix& matrix, Index i, T* dense) {
+  std::visit([&](const auto& view) { expand_row(view, i, dense); }, matrix);
+}
+
+}  // namespace dpsvm

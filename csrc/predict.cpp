@@ -1,0 +1,143 @@
+#include "predict.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "samples.hpp"
+#include "simd.hpp"
+
+namespace dpsvm {
+
+namespace {
+
+// Kernel values kept at a time by each thread.
+constexpr Index kBlockBytes = Index{2} << 20;
+constexpr Index kMaxQueries = 64;
+
+// From the kernel values of one query with all support vectors to its decision values.
+class Decision {
+ public:
+  explicit Decision(const PredictInput& input) : in_(input) {
+    const Index classes = std::max<Index>(in_.classes, 1);
+    first_.push_back(0);
+    for (Index c = 0; c < classes; ++c) first_.push_back(first_.back() + in_.n_support[c]);
+  }
+
+  Index pairs() const { return in_.classes == 0 ? 1 : in_.classes * (in_.classes - 1) / 2; }
+
+  void values(const double* k, double* out) const {
+    if (in_.classes == 0) {
+      *out = simd().dot(in_.dual_coef, k, in_.n_sv) - in_.rho[0];
+      return;
+    }
+    Index pair = 0;
+    for (Index a = 0; a < in_.classes; ++a)
+      for (Index b = a + 1; b < in_.classes; ++b, ++pair)
+        out[pair] = share(k, a, b - 1) + share(k, b, a) - in_.rho[pair];
+  }
+
+ private:
+  // What the support vectors of class c contribute through line r of the coefficients.
+  double share(const double* k, Index c, Index r) const {
+    const Index from = first_[c];
+    return simd().dot(in_.dual_coef + r * in_.n_sv + from, k + from, first_[c + 1] - from);
+  }
+
+  const PredictInput& in_;
+  std::vector<Index> first_;  // [classes + 1] first support vector of each class
+};
+
+// Calls piece(first, last) for ranges of queries, in parallel; false if cancelled on the way.
+template <class Piece>
+bool in_pieces(Index queries, Index at_once, int threads, Watch& watch, const Piece& piece) {
+  ThreadPool pool(threads);
+  std::atomic<bool> cancelled{false};
+  const Index count = (queries + at_once - 1) / at_once;
+  pool.run(
+      count,
+      [&](Index p) {
+        Progress progress;
+        progress.problem = p;
+        progress.problems = count;
+        if (watch.check(progress)) cancelled = true;
+        if (!cancelled) piece(p * at_once, std::min(queries, (p + 1) * at_once));
+      },
+      [&] {
+        if (watch.check({})) cancelled = true;
+      });
+  return !cancelled;
+}
+
+template <class T>
+bool by_dots(const PredictInput& input, double* out, Watch& watch) {
+  std::vector<Index> all(input.n_sv);
+  std::iota(all.begin(), all.end(), Index{0});
+  const auto rows = make_samples<T>(input.support_vectors, all);
+  const Index features = rows->features();
+  const auto squared_norm = [features](const T* x) {
+    T sum{};
+    for (Index k = 0; k < features; ++k) sum += x[k] * x[k];
+    return sum;
+  };
+  std::vector<T> squared(input.n_sv), x(features);
+  for (Index s = 0; s < input.n_sv; ++s) {
+    rows->expand(s, x.data());
+    squared[s] = squared_norm(x.data());
+  }
+
+  const Decision decision(input);
+  const Index width = (input.n_sv + Samples<T>::kAlign - 1) / Samples<T>::kAlign * Samples<T>::kAlign;
+  const Index line_bytes = (width + features + 1) * static_cast<Index>(sizeof(T));
+  const Index at_once = std::clamp<Index>(kBlockBytes / line_bytes, 1, kMaxQueries);
+  return in_pieces(row_count(input.x), at_once, input.threads, watch, [&](Index first, Index last) {
+    const Index count = last - first;
+    std::vector<T> dense(count * features), k(count * width + Samples<T>::kAlign);
+    std::vector<const T*> queries(count);
+    std::vector<double> line(input.n_sv);
+    for (Index q = 0; q < count; ++q) {
+      expand_row(input.x, first + q, dense.data() + q * features);
+      queries[q] = dense.data() + q * features;
+    }
+    rows->dots(queries.data(), count, 0, input.n_sv, k.data(), width);
+    for (Index q = 0; q < count; ++q) {
+      apply_kernel(input.kernel, squared_norm(queries[q]), squared.data(), k.data() + q * width, input.n_sv);
+      std::copy_n(k.data() + q * width, input.n_sv, line.data());
+      decision.values(line.data(), out + (first + q) * decision.pairs());
+    }
+  });
+}
+
+bool by_gram(const PredictInput& input, double* out, Watch& watch) {
+  const Decision decision(input);
+  const Index columns = column_count(input.x);
+  for (Index s = 0; s < input.n_sv; ++s)
+    if (input.support[s] < 0 || input.support[s] >= columns)
+      throw InvalidInput("support vector " + std::to_string(input.support[s]) + " is not one of the kernel matrix's " +
+                         std::to_string(columns) + " columns");
+  return in_pieces(row_count(input.x), kMaxQueries, input.threads, watch, [&](Index first, Index last) {
+    std::vector<double> dense(columns), line(input.n_sv);
+    for (Index q = first; q < last; ++q) {
+      expand_row(input.x, q, dense.data());
+      for (Index s = 0; s < input.n_sv; ++s) line[s] = dense[input.support[s]];
+      decision.values(line.data(), out + q * decision.pairs());
+    }
+  });
+}
+
+}  // namespace
+
+bool decision_values(const PredictInput& input, double* out, Watch& watch) {
+  if (input.kernel.type == KernelType::precomputed) return by_gram(input, out, watch);
+  if (row_count(input.support_vectors) != input.n_sv)
+    throw InvalidInput(std::to_string(row_count(input.support_vectors)) + " support vectors, but coefficients for " +
+                       std::to_string(input.n_sv));
+  if (column_count(input.support_vectors) != column_count(input.x))
+    throw InvalidInput("X has " + std::to_string(column_count(input.x)) + " features, the support vectors " +
+                       std::to_string(column_count(input.support_vectors)));
+  return is_single_precision(input.x) && is_single_precision(input.support_vectors)
+             ? by_dots<float>(input, out, watch)
+             : by_dots<double>(input, out, watch);
+}
+
+}  // namespace dpsvm

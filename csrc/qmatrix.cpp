@@ -1,0 +1,149 @@
+#include "qmatrix.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace dpsvm {
+
+namespace {
+
+// Rows computed together when it is known which will be needed.
+constexpr Index kBatch = 32;
+
+// The kernel of the samples behind a cache.
+class CachedKernel {
+ public:
+  CachedKernel(std::unique_ptr<Kernel> kernel, std::size_t bytes, QStatistics& statistics)
+      : kernel_(std::move(kernel)),
+        cache_(kernel_->size(), kernel_->size(), bytes),
+        statistics_(statistics) {}
+
+  Kernel& kernel() const { return *kernel_; }
+  RowCache& cache() { return cache_; }
+
+  // Sample `at` of the kernel's current order, whose row is kept under `id`.
+  const float* row(Index at, Index id, Index length) {
+    const auto [data, valid] = cache_.fetch(id, length);
+    if (valid >= length) {
+      ++statistics_.hits;
+      return data;
+    }
+    float* rest = data + valid;
+    kernel_->block(&at, 1, valid, length, &rest);
+    computed(id, valid, length);
+    return data;
+  }
+
+  // Rows not begun yet are computed as one block.
+  void prefetch(const std::vector<Index>& at, const std::vector<Index>& ids, Index length) {
+    std::vector<Index> missing;
+    std::vector<float*> out;
+    for (std::size_t k = 0; k < at.size(); ++k) {
+      const auto [data, valid] = cache_.fetch(ids[k], length);
+      if (valid > 0) continue;
+      missing.push_back(at[k]);
+      out.push_back(data);
+      computed(ids[k], 0, length);
+    }
+    if (!missing.empty())
+      kernel_->block(missing.data(), static_cast<Index>(missing.size()), 0, length, out.data());
+  }
+
+  Index batch(Index length) const {
+    return std::clamp<Index>(cache_.capacity(length) - 2, 1, kBatch);
+  }
+
+ private:
+  void computed(Index id, Index from, Index to) {
+    cache_.set_valid(id, to);
+    ++statistics_.misses;
+    statistics_.evaluations += to - from;
+  }
+
+  std::unique_ptr<Kernel> kernel_;
+  RowCache cache_;
+  QStatistics& statistics_;
+};
+
+class SingleQ final : public QMatrix {
+ public:
+  SingleQ(std::unique_ptr<Kernel> kernel, std::size_t bytes)
+      : samples_(std::move(kernel), bytes, statistics_), id_(samples_.kernel().size()) {
+    std::iota(id_.begin(), id_.end(), Index{0});
+  }
+
+  const float* row(Index i, Index length) override { return samples_.row(i, id_[i], length); }
+
+  void prefetch(const Index* rows, Index count, Index length) override {
+    std::vector<Index> at(rows, rows + count), ids;
+    for (Index i : at) ids.push_back(id_[i]);
+    samples_.prefetch(at, ids, length);
+  }
+
+  Index batch(Index length) const override { return samples_.batch(length); }
+
+  double diagonal(Index i) const override { return samples_.kernel().diagonal(i); }
+
+  void swap(const std::vector<Swap>& swaps) override {
+    for (const auto& [i, j] : swaps) {
+      samples_.kernel().swap(i, j);
+      std::swap(id_[i], id_[j]);
+    }
+    samples_.cache().swap_columns(swaps);
+  }
+
+ private:
+  CachedKernel samples_;
+  std::vector<Index> id_;  // position -> the sample's first position, its name in the cache
+};
+
+// Whole kernel rows in sample order; each use gathers one into the order of the variables.
+class DoubledQ final : public QMatrix {
+ public:
+  DoubledQ(std::unique_ptr<Kernel> kernel, std::size_t bytes)
+      : samples_(std::move(kernel), bytes, statistics_), sample_(2 * samples_.kernel().size()) {
+    const Index n = samples_.kernel().size();
+    for (Index t = 0; t < 2 * n; ++t) sample_[t] = t % n;
+    for (auto& line : lines_) line.resize(2 * n);
+  }
+
+  const float* row(Index i, Index length) override {
+    const Index s = sample_[i];
+    const float* values = samples_.row(s, s, samples_.kernel().size());
+    std::vector<float>& line = lines_[next_ = 1 - next_];
+    for (Index t = 0; t < length; ++t) line[t] = values[sample_[t]];
+    return line.data();
+  }
+
+  void prefetch(const Index* rows, Index count, Index) override {
+    std::vector<Index> at;
+    for (Index r = 0; r < count; ++r) at.push_back(sample_[rows[r]]);
+    std::sort(at.begin(), at.end());
+    at.erase(std::unique(at.begin(), at.end()), at.end());
+    samples_.prefetch(at, at, samples_.kernel().size());
+  }
+
+  Index batch(Index) const override { return samples_.batch(samples_.kernel().size()); }
+
+  double diagonal(Index i) const override { return samples_.kernel().diagonal(sample_[i]); }
+
+  void swap(const std::vector<Swap>& swaps) override {
+    for (const auto& [i, j] : swaps) std::swap(sample_[i], sample_[j]);
+  }
+
+ private:
+  CachedKernel samples_;
+  std::vector<Index> sample_;  // position -> sample
+  std::vector<float> lines_[2];
+  int next_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<QMatrix> make_qmatrix(std::unique_ptr<Kernel> kernel, std::size_t cache_bytes, bool doubled) {
+  if (doubled) return std::make_unique<DoubledQ>(std::move(kernel), cache_bytes);
+  return std::make_unique<SingleQ>(std::move(kernel), cache_bytes);
+}
+
+}  // namespace dpsvm

@@ -1,0 +1,180 @@
+#include "samples.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+#include <utility>
+
+#include "simd.hpp"
+
+namespace dpsvm {
+
+namespace {
+
+// A share of nonzero entries above which panels beat compressed rows: a panel multiplies about eight entries in the time
+// a compressed row takes for one, but reads all of them.
+constexpr double kDenseEnough = 0.25;
+
+struct AlignedFree {
+  void operator()(void* p) const { std::free(p); }
+};
+
+template <class T>
+std::unique_ptr<T[], AlignedFree> aligned_zeros(Index n) {
+  const auto bytes = static_cast<std::size_t>((n * sizeof(T) + kPanelBytes - 1) / kPanelBytes + 1) * kPanelBytes;
+  auto* p = static_cast<T*>(std::aligned_alloc(kPanelBytes, bytes));
+  if (!p) throw std::bad_alloc();
+  std::fill_n(p, bytes / sizeof(T), T{});
+  return std::unique_ptr<T[], AlignedFree>(p);
+}
+
+template <class T>
+void dots_of_panels(const T* panels, Index n_panels, Index depth, const T* const* queries, Index count,
+                    T* out, Index ld) {
+  if constexpr (std::is_same_v<T, float>)
+    simd().dots_f32(panels, n_panels, depth, queries, count, out, ld);
+  else
+    simd().dots_f64(panels, n_panels, depth, queries, count, out, ld);
+}
+
+// Panels of kPanel<T> rows, feature after feature (simd.hpp).
+template <class T>
+class PanelSamples final : public Samples<T> {
+ public:
+  PanelSamples(Index size, Index features)
+      : size_(size),
+        features_(features),
+        values_(aligned_zeros<T>((size + kPanel<T> - 1) / kPanel<T> * kPanel<T> * features)) {}
+
+  T& at(Index i, Index k) { return values_[(i / kPanel<T> * features_ + k) * kPanel<T> + i % kPanel<T>]; }
+  T at(Index i, Index k) const { return const_cast<PanelSamples&>(*this).at(i, k); }
+
+  Index size() const override { return size_; }
+  Index features() const override { return features_; }
+
+  void expand(Index i, T* dense) const override {
+    for (Index k = 0; k < features_; ++k) dense[k] = at(i, k);
+  }
+
+  void dots(const T* const* queries, Index count, Index begin, Index end, T* out,
+            Index ld) const override {
+    static_assert(Samples<T>::kAlign % kPanel<T> == 0, "a range of rows starts at a panel");
+    const Index first = begin / kPanel<T>, last = (end + kPanel<T> - 1) / kPanel<T>;
+    dots_of_panels(values_.get() + first * kPanel<T> * features_, last - first, features_, queries, count,
+                   out, ld);
+  }
+
+  void swap(Index i, Index j) override {
+    for (Index k = 0; k < features_; ++k) std::swap(at(i, k), at(j, k));
+  }
+
+ private:
+  Index size_, features_;
+  std::unique_ptr<T[], AlignedFree> values_;
+};
+
+// Compressed rows read through a permutation, so that a swap costs nothing.
+template <class T>
+class SparseSamples final : public Samples<T> {
+ public:
+  explicit SparseSamples(Index features) : features_(features) { offsets_.push_back(0); }
+
+  void reserve(Index rows, Index entries) {
+    values_.reserve(entries);
+    columns_.reserve(entries);
+    offsets_.reserve(rows + 1);
+    order_.reserve(rows);
+  }
+
+  void push(std::int32_t column, T value) {
+    values_.push_back(value);
+    columns_.push_back(column);
+  }
+
+  void end_row() {
+    order_.push_back(static_cast<Index>(order_.size()));
+    offsets_.push_back(static_cast<Index>(values_.size()));
+  }
+
+  Index size() const override { return static_cast<Index>(order_.size()); }
+  Index features() const override { return features_; }
+
+  void expand(Index i, T* dense) const override {
+    std::fill_n(dense, features_, T{});
+    const Index row = order_[i];
+    for (Index e = offsets_[row]; e < offsets_[row + 1]; ++e) dense[columns_[e]] = values_[e];
+  }
+
+  void dots(const T* const* queries, Index count, Index begin, Index end, T* out,
+            Index ld) const override {
+    for (Index r = 0; r < count; ++r) {
+      const T* query = queries[r];
+      for (Index j = begin; j < end; ++j) {
+        const Index row = order_[j];
+        T sum{};
+        for (Index e = offsets_[row]; e < offsets_[row + 1]; ++e) sum += values_[e] * query[columns_[e]];
+        out[r * ld + (j - begin)] = sum;
+      }
+    }
+  }
+
+  void swap(Index i, Index j) override { std::swap(order_[i], order_[j]); }
+
+ private:
+  Index features_;
+  std::vector<T> values_;               // [entries]
+  std::vector<std::int32_t> columns_;   // [entries]
+  std::vector<Index> offsets_;          // [rows + 1]
+  std::vector<Index> order_;            // position -> stored row
+};
+
+template <class T, class View>
+std::unique_ptr<Samples<T>> copy_dense(const View& view, const std::vector<Index>& rows) {
+  auto copy = std::make_unique<PanelSamples<T>>(static_cast<Index>(rows.size()), view.cols);
+  for (Index i = 0; i < copy->size(); ++i)
+    for (Index k = 0; k < view.cols; ++k) copy->at(i, k) = static_cast<T>(view.row(rows[i])[k]);
+  return copy;
+}
+
+template <class T, class View>
+std::unique_ptr<Samples<T>> copy_sparse(const View& view, const std::vector<Index>& rows) {
+  const auto n = static_cast<Index>(rows.size());
+  Index entries = 0;
+  for (Index row : rows) entries += view.end(row) - view.begin(row);
+
+  if (static_cast<double>(entries) > kDenseEnough * static_cast<double>(n) * static_cast<double>(view.cols)) {
+    auto copy = std::make_unique<PanelSamples<T>>(n, view.cols);
+    for (Index i = 0; i < n; ++i)
+      for (Index e = view.begin(rows[i]); e < view.end(rows[i]); ++e)
+        copy->at(i, static_cast<Index>(view.columns[e])) = static_cast<T>(view.values[e]);
+    return copy;
+  }
+  auto copy = std::make_unique<SparseSamples<T>>(view.cols);
+  copy->reserve(n, entries);
+  for (Index row : rows) {
+    for (Index e = view.begin(row); e < view.end(row); ++e)
+      copy->push(static_cast<std::int32_t>(view.columns[e]), static_cast<T>(view.values[e]));
+    copy->end_row();
+  }
+  return copy;
+}
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<Samples<T>> make_samples(const Matrix& matrix, const std::vector<Index>& rows) {
+  return std::visit(
+      [&](const auto& view) -> std::unique_ptr<Samples<T>> {
+        using View = std::decay_t<decltype(view)>;
+        if constexpr (std::is_same_v<View, DenseView<float>> || std::is_same_v<View, DenseView<double>>)
+          return copy_dense<T>(view, rows);
+        else
+          return copy_sparse<T>(view, rows);
+      },
+      matrix);
+}
+
+template std::unique_ptr<Samples<float>> make_samples<float>(const Matrix&, const std::vector<Index>&);
+template std::unique_ptr<Samples<double>> make_samples<double>(const Matrix&, const std::vector<Index>&);
+
+}  // namespace dpsvm

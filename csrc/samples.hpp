@@ -1,0 +1,40 @@
+// The samples of one problem, copied into the layout dot products want, and reordered as the solver reorders them.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "matrix.hpp"
+#include "types.hpp"
+
+namespace dpsvm {
+
+// T is the precision of the dot products. Every dot product adds its terms in ascending feature order, as LIBSVM does,
+// whatever the layout: all layouts agree to the bit in double precision.
+template <class T>
+class Samples {
+ public:
+  virtual ~Samples() = default;
+
+  virtual Index size() const = 0;
+  virtual Index features() const = 0;
+
+  // Row i written out to dense[features()].
+  virtual void expand(Index i, T* dense) const = 0;
+
+  // out[r * ld + (j - begin)] = <queries[r], row j> for begin <= j < end. Each query is dense, and `begin` is a multiple
+  // of kAlign; up to kAlign - 1 entries past the end of a line of `out` may be overwritten.
+  virtual void dots(const T* const* queries, Index count, Index begin, Index end, T* out,
+                    Index ld) const = 0;
+
+  virtual void swap(Index i, Index j) = 0;
+
+  static constexpr Index kAlign = 16;
+};
+
+// Copies the named rows of `matrix`. Dense rows go to panels; sparse rows too where so few entries are zero that panels
+// are faster.
+template <class T>
+std::unique_ptr<Samples<T>> make_samples(const Matrix& matrix, const std::vector<Index>& rows);
+
+}  // namespace dpsvm

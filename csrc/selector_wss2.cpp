@@ -1,0 +1,36 @@
+// Second order selection (Fan, Chen, Lin 2005, WSS 2): i has the largest v in I_up, j the largest decrease of the
+// objective with i, to second order.
+#include "selector.hpp"
+
+namespace dpsvm {
+
+namespace {
+
+class Wss2 final : public Selector {
+ public:
+  Choice select(const State& s, QMatrix& q, double tol) override {
+    Choice best{Choice::Kind::stationary};
+    best.gap = -std::numeric_limits<double>::infinity();
+    double gain = best.gap;
+    for (int g = 0; g < s.groups; ++g) {
+      const auto [m, i] = s.top[g];
+      if (i < 0) continue;
+      const SecondOrder found = simd().second_order(s.v.data(), q.row(i, s.active), s.diagonal.data(), s.side.data(),
+                                                    low_bit(g), m, s.diagonal[i], s.active);
+      best.gap = std::max(best.gap, m - found.lowest);
+      if (found.index >= 0 && (found.gain > gain || (found.gain == gain && found.index > best.j))) {
+        gain = found.gain;
+        best.i = i;
+        best.j = found.index;
+      }
+    }
+    if (!(best.gap < tol) && best.j >= 0) best.kind = Choice::Kind::pair;
+    return best;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Selector> make_wss2() { return std::make_unique<Wss2>(); }
+
+}  // namespace dpsvm

@@ -1,0 +1,70 @@
+// The inner loops that deserve vector instructions, compiled once per instruction set and chosen at run time.
+//
+// Contract: double precision results are the same to the bit at every level. Each output is a fixed sequence of
+// rounded additions and multiplications (no fused multiply-add, no reassociation), and ties between equal values go to
+// the last index, as in LIBSVM. Single precision dot products may use fused multiply-add.
+#pragma once
+
+#include "types.hpp"
+
+namespace dpsvm {
+
+// Rows are stored in panels: kPanelBytes / sizeof(T) rows side by side, feature after feature.
+inline constexpr Index kPanelBytes = 64;
+template <class T>
+inline constexpr Index kPanel = kPanelBytes / static_cast<Index>(sizeof(T));
+
+// Curvature used in place of one that is not positive.
+inline constexpr double kTau = 1e-12;
+
+struct Extreme {
+  double value;
+  Index index;  // -1: no element qualified
+};
+
+struct SecondOrder {
+  Index index;    // the partner with the largest gain, -1 if none
+  double gain;    // b^2 / a: twice the decrease of the objective if no bound is met
+  double lowest;  // min of v over the elements with `bit`, +infinity if none
+};
+
+struct Simd {
+  const char* name;
+
+  // Largest (smallest) v[t] among the t < n whose side[t] has `bit`.
+  Extreme (*argmax)(const double* v, const std::uint8_t* side, std::uint8_t bit, Index n);
+  Extreme (*argmin)(const double* v, const std::uint8_t* side, std::uint8_t bit, Index n);
+
+  // v[t] -= ki[t] di + kj[t] dj for t < n; returns argmax(v, side, bit, n) of the new v.
+  Extreme (*update)(double* v, const float* ki, double di, const float* kj, double dj,
+                    const std::uint8_t* side, std::uint8_t bit, Index n);
+
+  // v[t] += c k[t] for t < n.
+  void (*accumulate)(double* v, const float* k, double c, Index n);
+
+  // Among t < n with `bit` and b = m - v[t] > 0, the largest b^2 / a with a = (diag_i + diag[t]) - 2 ki[t], or kTau
+  // where a is not positive.
+  SecondOrder (*second_order)(const double* v, const float* ki, const double* diag,
+                              const std::uint8_t* side, std::uint8_t bit, double m, double diag_i,
+                              Index n);
+
+  // out[r * ld + p * kPanel + lane] = <queries[r], that row>, features added in ascending order.
+  void (*dots_f64)(const double* panels, Index n_panels, Index depth, const double* const* queries,
+                   Index count, double* out, Index ld);
+  void (*dots_f32)(const float* panels, Index n_panels, Index depth, const float* const* queries,
+                   Index count, float* out, Index ld);
+
+  // x[t] = exp(x[t]) for t < n and x <= 1; double is within one unit in the last place.
+  void (*exp_f64)(double* x, Index n);
+  void (*exp_f32)(float* x, Index n);
+
+  double (*dot)(const double* a, const double* b, Index n);
+};
+
+// The best level this processor runs, or the one the environment variable DPSVM_CPU names (portable, avx2, avx512).
+const Simd& simd();
+
+// Every level this processor runs, best last; ends with nullptr. For tests.
+const Simd* const* simd_levels();
+
+}  // namespace dpsvm

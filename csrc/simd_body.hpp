@@ -1,0 +1,318 @@
+// The loops of simd.hpp written with vector types of DPSVM_VECTOR_BYTES. Included once per level, inside a namespace of
+// that level, after every standard header (so that no library inline function is compiled for the wrong processor).
+// No include guard: each inclusion is a new level.
+
+typedef double Vd __attribute__((vector_size(DPSVM_VECTOR_BYTES)));
+typedef float Vf __attribute__((vector_size(DPSVM_VECTOR_BYTES)));
+typedef std::int64_t Vl __attribute__((vector_size(DPSVM_VECTOR_BYTES)));
+typedef std::int32_t Vi __attribute__((vector_size(DPSVM_VECTOR_BYTES)));
+typedef float HalfVf __attribute__((vector_size(DPSVM_VECTOR_BYTES / 2)));
+typedef std::uint8_t Bytes __attribute__((vector_size(DPSVM_VECTOR_BYTES / 8)));
+
+constexpr Index kLanes = DPSVM_VECTOR_BYTES / 8;
+constexpr double kInfinity = __builtin_inf();
+
+template <class V, class T>
+inline __attribute__((always_inline)) V load(const T* p) {
+  V v;
+  __builtin_memcpy(&v, p, sizeof(V));
+  return v;
+}
+
+template <class V, class T>
+inline __attribute__((always_inline)) void store(T* p, const V& v) {
+  __builtin_memcpy(p, &v, sizeof(V));
+}
+
+template <class V, class T>
+inline __attribute__((always_inline)) V splat(T x) {
+  return x - V{};
+}
+
+// The compiler's own conversions go through memory; these are the single instructions.
+inline __attribute__((always_inline)) Vd widen(const float* p) {
+#if defined(DPSVM_FMA) && DPSVM_VECTOR_BYTES == 64
+  return (Vd)_mm512_cvtps_pd(_mm256_loadu_ps(p));
+#elif defined(DPSVM_FMA) && DPSVM_VECTOR_BYTES == 32
+  return (Vd)_mm256_cvtps_pd(_mm_loadu_ps(p));
+#else
+  return __builtin_convertvector(load<HalfVf>(p), Vd);
+#endif
+}
+
+inline __attribute__((always_inline)) Vl widen(const std::uint8_t* p) {
+#if defined(DPSVM_FMA) && DPSVM_VECTOR_BYTES == 64
+  return (Vl)_mm512_cvtepu8_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+#elif defined(DPSVM_FMA) && DPSVM_VECTOR_BYTES == 32
+  return (Vl)_mm256_cvtepu8_epi64(_mm_loadu_si32(p));
+#else
+  return __builtin_convertvector(load<Bytes>(p), Vl);
+#endif
+}
+
+inline __attribute__((always_inline)) Vl has_bit(const std::uint8_t* side, std::int64_t bit) {
+  return (widen(side) & bit) != 0;
+}
+
+inline __attribute__((always_inline)) Vd multiply_add(Vd a, Vd b, Vd c) { return c + a * b; }
+
+inline __attribute__((always_inline)) Vf multiply_add(Vf a, Vf b, Vf c) {
+#if defined(DPSVM_FMA) && DPSVM_VECTOR_BYTES == 64
+  return (Vf)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined(DPSVM_FMA) && DPSVM_VECTOR_BYTES == 32
+  return (Vf)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#else
+  return c + a * b;
+#endif
+}
+
+// Keeps, in each lane, the largest value offered so far and where it was; the later of two equal ones.
+struct Running {
+  Vd value;
+  Vl index;
+
+  static inline __attribute__((always_inline)) Running start() {
+    return {splat<Vd>(-kInfinity), splat<Vl>(std::int64_t{-1})};
+  }
+
+  inline __attribute__((always_inline)) void offer(Vd x, Vl at, Vl allowed) {
+    const Vl take = allowed & (x >= value);
+    value = take ? x : value;
+    index = take ? at : index;
+  }
+
+  Extreme reduce() const {
+    Extreme best{-kInfinity, -1};
+    for (Index lane = 0; lane < kLanes; ++lane) {
+      merge(best, value[lane], index[lane]);
+    }
+    return best;
+  }
+
+  static void merge(Extreme& best, double x, Index at) {
+    if (at >= 0 && (x > best.value || (x == best.value && at > best.index))) best = {x, at};
+  }
+};
+
+inline Vl first_lanes() {
+  Vl lanes;
+  for (Index lane = 0; lane < kLanes; ++lane) lanes[lane] = lane;
+  return lanes;
+}
+
+// Calls body(offset, which) for whole vectors, alternating between two running maxima to hide latency.
+template <class Body, class Tail>
+inline __attribute__((always_inline)) Extreme scan(Index n, Body body, Tail tail) {
+  Running even = Running::start(), odd = Running::start();
+  Vl at = first_lanes();
+  Index t = 0;
+  for (; t + 2 * kLanes <= n; t += 2 * kLanes) {
+    body(t, at, even);
+    body(t + kLanes, at + kLanes, odd);
+    at += 2 * kLanes;
+  }
+  if (t + kLanes <= n) {
+    body(t, at, even);
+    t += kLanes;
+  }
+  Extreme best = even.reduce();
+  const Extreme other = odd.reduce();
+  Running::merge(best, other.value, other.index);
+  for (; t < n; ++t) tail(t, best);
+  return best;
+}
+
+Extreme argmax(const double* v, const std::uint8_t* side, std::uint8_t bit, Index n) {
+  return scan(
+      n,
+      [=](Index t, Vl at, Running& best) { best.offer(load<Vd>(v + t), at, has_bit(side + t, bit)); },
+      [=](Index t, Extreme& best) {
+        if (side[t] & bit) Running::merge(best, v[t], t);
+      });
+}
+
+Extreme argmin(const double* v, const std::uint8_t* side, std::uint8_t bit, Index n) {
+  Extreme best = scan(
+      n,
+      [=](Index t, Vl at, Running& best) { best.offer(-load<Vd>(v + t), at, has_bit(side + t, bit)); },
+      [=](Index t, Extreme& best) {
+        if (side[t] & bit) Running::merge(best, -v[t], t);
+      });
+  best.value = -best.value;
+  return best;
+}
+
+Extreme update(double* v, const float* ki, double di, const float* kj, double dj,
+               const std::uint8_t* side, std::uint8_t bit, Index n) {
+  return scan(
+      n,
+      [=](Index t, Vl at, Running& best) {
+        const Vd x = load<Vd>(v + t) - (widen(ki + t) * di + widen(kj + t) * dj);
+        store(v + t, x);
+        best.offer(x, at, has_bit(side + t, bit));
+      },
+      [=](Index t, Extreme& best) {
+        v[t] -= static_cast<double>(ki[t]) * di + static_cast<double>(kj[t]) * dj;
+        if (side[t] & bit) Running::merge(best, v[t], t);
+      });
+}
+
+void accumulate(double* v, const float* k, double c, Index n) {
+  Index t = 0;
+  for (; t + kLanes <= n; t += kLanes) store(v + t, load<Vd>(v + t) + c * widen(k + t));
+  for (; t < n; ++t) v[t] += c * static_cast<double>(k[t]);
+}
+
+SecondOrder second_order(const double* v, const float* ki, const double* diag, const std::uint8_t* side,
+                         std::uint8_t bit, double m, double diag_i, Index n) {
+  Vd lowest = splat<Vd>(kInfinity);
+  double lowest_tail = kInfinity;
+  const Extreme best = scan(
+      n,
+      [=, &lowest](Index t, Vl at, Running& best) {
+        const Vd x = load<Vd>(v + t);
+        const Vl low = has_bit(side + t, bit);
+        lowest = (low & (x < lowest)) ? x : lowest;
+        const Vd b = m - x;
+        Vd a = (diag_i + load<Vd>(diag + t)) - 2.0 * widen(ki + t);
+        a = (a > 0.0) ? a : splat<Vd>(kTau);
+        best.offer(b * b / a, at, low & (b > 0.0));
+      },
+      [=, &lowest_tail](Index t, Extreme& best) {
+        if (!(side[t] & bit)) return;
+        lowest_tail = v[t] < lowest_tail ? v[t] : lowest_tail;
+        const double b = m - v[t];
+        double a = (diag_i + diag[t]) - 2.0 * static_cast<double>(ki[t]);
+        a = a > 0.0 ? a : kTau;
+        if (b > 0.0) Running::merge(best, b * b / a, t);
+      });
+  for (Index lane = 0; lane < kLanes; ++lane) {
+    lowest_tail = lowest[lane] < lowest_tail ? lowest[lane] : lowest_tail;
+  }
+  return {best.index, best.value, lowest_tail};
+}
+
+// R queries against P panels, accumulated in registers.
+template <class V, int R, int P, class T>
+inline __attribute__((always_inline)) void micro_kernel(const T* panels, Index depth,
+                                                        const T* const* queries, T* out, Index ld) {
+  constexpr int N = kPanelBytes / sizeof(V);
+  constexpr Index lanes = sizeof(V) / sizeof(T);
+  V sum[R][P][N] = {};
+  for (Index k = 0; k < depth; ++k) {
+    V x[P][N];
+    for (int p = 0; p < P; ++p)
+      for (int n = 0; n < N; ++n)
+        x[p][n] = load<V>(panels + (p * depth + k) * kPanel<T> + n * lanes);
+    for (int r = 0; r < R; ++r) {
+      const V q = splat<V>(queries[r][k]);
+      for (int p = 0; p < P; ++p)
+        for (int n = 0; n < N; ++n) sum[r][p][n] = multiply_add(q, x[p][n], sum[r][p][n]);
+    }
+  }
+  for (int r = 0; r < R; ++r)
+    for (int p = 0; p < P; ++p)
+      for (int n = 0; n < N; ++n) store(out + r * ld + p * kPanel<T> + n * lanes, sum[r][p][n]);
+}
+
+// Panels outside, queries inside: a panel is read from memory once for all the queries.
+template <class V, int R, class T>
+void dots(const T* panels, Index n_panels, Index depth, const T* const* queries, Index count, T* out,
+          Index ld) {
+  constexpr int kTogether = 4;  // panels a lone query is taken against at once
+  Index p = 0;
+  const auto go = [&](auto width) {
+    constexpr int P = decltype(width)::value;
+    const T* here = panels + p * depth * kPanel<T>;
+    T* to = out + p * kPanel<T>;
+    Index r = 0;
+    if constexpr (P == 1)
+      for (; r + R <= count; r += R) micro_kernel<V, R, P>(here, depth, queries + r, to + r * ld, ld);
+    for (; r < count; ++r) micro_kernel<V, 1, P>(here, depth, queries + r, to + r * ld, ld);
+    p += P;
+  };
+  if (count < R)
+    while (p + kTogether <= n_panels) go(std::integral_constant<int, kTogether>());
+  while (p < n_panels) go(std::integral_constant<int, 1>());
+}
+
+constexpr int kQueries = DPSVM_VECTOR_BYTES == 16 ? 2 : DPSVM_VECTOR_BYTES == 32 ? 4 : 8;
+
+void dots_f64(const double* panels, Index n_panels, Index depth, const double* const* queries,
+              Index count, double* out, Index ld) {
+  dots<Vd, kQueries>(panels, n_panels, depth, queries, count, out, ld);
+}
+
+void dots_f32(const float* panels, Index n_panels, Index depth, const float* const* queries,
+              Index count, float* out, Index ld) {
+  dots<Vf, kQueries>(panels, n_panels, depth, queries, count, out, ld);
+}
+
+// exp(x) = 2^n exp(r), r = x - n log 2 in two pieces so that the reduced argument is exact to 2^-70; exp(r) by its
+// Taylor series, whose remainder on |r| <= log(2)/2 is below 5e-18.
+inline __attribute__((always_inline)) Vd exp_vector(Vd x) {
+  const double log2e = 1.4426950408889634074, log2_high = 0x1.62e42fefa0000p-1,
+               log2_low = 0x1.cf79abc9e3b3ap-40, magic = 0x1.8p52;
+  x = x < -708.0 ? splat<Vd>(-708.0) : x;
+  const Vd shifted = x * log2e + magic;
+  const Vd n = shifted - magic;
+  const Vd high = x - n * log2_high;
+  const Vd low = n * log2_low;
+  const Vd r = high - low;
+  const Vd lost = (high - r) - low;
+  Vd q = splat<Vd>(1.0 / 6227020800.0);
+  for (double c : {1.0 / 479001600.0, 1.0 / 39916800.0, 1.0 / 3628800.0, 1.0 / 362880.0, 1.0 / 40320.0,
+                   1.0 / 5040.0, 1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5})
+    q = q * r + c;
+  const Vd y = 1.0 + (r + (r * r * q + lost));
+  return (Vd)((Vl)y + ((Vl)shifted << 52));
+}
+
+inline __attribute__((always_inline)) Vf exp_vector(Vf x) {
+  const float log2e = 1.44269504f, log2_high = 0x1.62e400p-1f, log2_low = 0x1.7f7d1cp-20f,
+              magic = 0x1.8p23f;
+  const Vi vanishes = x < -87.0f;
+  x = vanishes ? splat<Vf>(-87.0f) : x;
+  const Vf shifted = x * log2e + magic;
+  const Vf n = shifted - magic;
+  const Vf r = (x - n * log2_high) - n * log2_low;
+  Vf q = splat<Vf>(1.0f / 5040.0f);
+  for (float c : {1.0f / 720.0f, 1.0f / 120.0f, 1.0f / 24.0f, 1.0f / 6.0f, 0.5f}) q = q * r + c;
+  const Vf y = 1.0f + (r + r * r * q);
+  return (Vf)(((Vi)y + ((Vi)shifted << 23)) & ~vanishes);
+}
+
+template <class V, class T>
+void exp_array(T* x, Index n) {
+  constexpr Index lanes = sizeof(V) / sizeof(T);
+  Index t = 0;
+  for (; t + lanes <= n; t += lanes) store(x + t, exp_vector(load<V>(x + t)));
+  if (t < n) {
+    T rest[lanes] = {};
+    for (Index s = 0; s < n - t; ++s) rest[s] = x[t + s];
+    store(rest, exp_vector(load<V>(rest)));
+    for (Index s = 0; s < n - t; ++s) x[t + s] = rest[s];
+  }
+}
+
+void exp_f64(double* x, Index n) { exp_array<Vd>(x, n); }
+void exp_f32(float* x, Index n) { exp_array<Vf>(x, n); }
+
+// Eight interleaved partial sums at every level, so that the result does not depend on the level.
+double dot(const double* a, const double* b, Index n) {
+  constexpr Index kSums = 8;
+  constexpr int N = kSums / kLanes;
+  Vd sum[N] = {};
+  Index t = 0;
+  for (; t + kSums <= n; t += kSums)
+    for (int s = 0; s < N; ++s)
+      sum[s] += load<Vd>(a + t + s * kLanes) * load<Vd>(b + t + s * kLanes);
+  double total = 0.0;
+  for (int s = 0; s < N; ++s)
+    for (Index lane = 0; lane < kLanes; ++lane) total += sum[s][lane];
+  for (; t < n; ++t) total += a[t] * b[t];
+  return total;
+}
+
+constexpr Simd kTable{DPSVM_LEVEL_NAME, argmax,   argmin,  update,  accumulate, second_order,
+                      dots_f64,         dots_f32, exp_f64, exp_f32, dot};

@@ -1,0 +1,202 @@
+#include "solver.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "shrink.hpp"
+#include "state.hpp"
+#include "step.hpp"
+
+namespace dpsvm {
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// Iterations between two attempts to shrink.
+constexpr Index kShrinkEvery = 1000;
+
+class Solver {
+ public:
+  Solver(const Problem& problem, QMatrix& q, Selector& selector, const SolverOptions& options, Watch& watch,
+         Progress progress)
+      : q_(q), selector_(selector), options_(options), shrinker_(options.tol), pulse_(watch), progress_(progress) {
+    start(problem);
+  }
+
+  SolverResult run() {
+    Index until_shrink = std::min(s_.size, kShrinkEvery) + 1;
+    while (!should_stop()) {
+      if (--until_shrink == 0) {
+        until_shrink = std::min(s_.size, kShrinkEvery);
+        if (options_.shrinking) shrinker_.shrink(s_, q_);
+      }
+      Choice pair = selector_.select(s_, q_, options_.tol);
+      if (pair.kind != Choice::Kind::pair && s_.active < s_.size) {
+        unshrink(s_, q_);
+        pair = selector_.select(s_, q_, options_.tol);
+        until_shrink = 1;
+      }
+      if (pair.kind != Choice::Kind::pair) {
+        stopped_ = pair.kind == Choice::Kind::stationary ? StopReason::stationary : StopReason::exhausted;
+        break;
+      }
+      update(pair.i, pair.j);
+      ++iterations_;
+      progress_.gap = pair.gap;
+    }
+    return finish();
+  }
+
+ private:
+  // v at the starting point.
+  void start(const Problem& problem) {
+    s_.size = s_.active = problem.size();
+    s_.groups = problem.groups;
+    s_.y = problem.y;
+    s_.bound = problem.bound;
+    s_.original.resize(s_.size);
+    std::iota(s_.original.begin(), s_.original.end(), Index{0});
+    s_.alpha.resize(s_.size);
+    s_.side.resize(s_.size);
+    s_.v_zero.resize(s_.size);
+    s_.v_bound.assign(s_.size, 0.0);
+    s_.diagonal.resize(s_.size);
+    std::vector<Index> nonzero;
+    for (Index t = 0; t < s_.size; ++t) {
+      s_.set_alpha(t, problem.alpha[t]);
+      s_.v_zero[t] = -problem.y[t] * problem.p[t];
+      s_.diagonal[t] = q_.diagonal(t);
+      if (!s_.at_lower(t)) nonzero.push_back(t);
+    }
+    s_.v = s_.v_zero;
+    stopped_ = pulse_.check(progress_);
+    const auto n = static_cast<Index>(nonzero.size());
+    for (Index k = 0, step; k < n; k += step) {
+      if (stopped_ == StopReason::cancelled) {
+        v_is_known_ = false;
+        return;
+      }
+      step = std::min(q_.batch(s_.size), n - k);
+      q_.prefetch(nonzero.data() + k, step, s_.size);
+      for (Index t = k; t < k + step; ++t) add_at_start(nonzero[t]);
+      if (pulse_.due(16 * step * s_.size)) stopped_ = pulse_.check(progress_);
+    }
+    s_.find_top();
+  }
+
+  void add_at_start(Index i) {
+    const float* row = q_.row(i, s_.size);
+    simd().accumulate(s_.v.data(), row, -(s_.y[i] * s_.alpha[i]), s_.size);
+    if (s_.at_upper(i)) simd().accumulate(s_.v_bound.data(), row, s_.y[i] * s_.bound[i], s_.size);
+  }
+
+  // Moves along the pair and brings v and its largest elements up to date.
+  void update(Index i, Index j) {
+    const float* row_i = q_.row(i, s_.active);
+    const float* row_j = q_.row(j, s_.active);
+    double curvature = (s_.diagonal[i] + s_.diagonal[j]) - 2.0 * static_cast<double>(row_i[j]);
+    if (!(curvature > 0)) curvature = kTau;
+
+    const double old_i = s_.alpha[i], old_j = s_.alpha[j];
+    const bool upper_i = s_.at_upper(i), upper_j = s_.at_upper(j);
+    const TwoAlphas moved =
+        step({old_i, s_.bound[i], s_.v[i], s_.y[i]}, {old_j, s_.bound[j], s_.v[j], s_.y[j]}, curvature);
+    s_.set_alpha(i, moved.i);
+    s_.set_alpha(j, moved.j);
+
+    s_.top[0] = simd().update(s_.v.data(), row_i, s_.y[i] * (moved.i - old_i), row_j, s_.y[j] * (moved.j - old_j),
+                              s_.side.data(), up_bit(0), s_.active);
+    if (s_.groups == 2) s_.top[1] = simd().argmax(s_.v.data(), s_.side.data(), up_bit(1), s_.active);
+    if (options_.shrinking) {
+      if (upper_i != s_.at_upper(i)) move_bound(i);
+      if (upper_j != s_.at_upper(j)) move_bound(j);
+    }
+  }
+
+  // Variable i has reached its upper bound or left it.
+  void move_bound(Index i) {
+    const double share = s_.y[i] * s_.bound[i];
+    simd().accumulate(s_.v_bound.data(), q_.row(i, s_.size), s_.at_upper(i) ? share : -share, s_.size);
+  }
+
+  // The limits, looked at every time; the watch, when enough work has been done.
+  bool should_stop() {
+    if (options_.max_iter >= 0 && iterations_ >= options_.max_iter && !stopped_) stopped_ = StopReason::max_iter;
+    const std::int64_t evaluated = q_.statistics().evaluations;
+    if (!stopped_ && pulse_.due(4 * s_.active + 16 * (evaluated - evaluated_))) {
+      progress_.iteration = iterations_;
+      progress_.active = s_.active;
+      stopped_ = pulse_.check(progress_);
+    }
+    evaluated_ = evaluated;
+    return stopped_.has_value();
+  }
+
+  SolverResult finish() {
+    unshrink(s_, q_);
+    SolverResult result;
+    result.alpha.resize(s_.size);
+    for (Index t = 0; t < s_.size; ++t) result.alpha[s_.original[t]] = s_.alpha[t];
+    result.iterations = iterations_;
+    result.draws = selector_.draws();
+    result.stop_reason = *stopped_;
+    result.rho = result.r = result.objective = result.gap = std::numeric_limits<double>::quiet_NaN();
+    if (!v_is_known_) return result;
+
+    const double first = offset(0);
+    if (s_.groups == 1) {
+      result.rho = first;
+    } else {
+      const double second = offset(1);
+      result.rho = (first - second) / 2;
+      result.r = (first + second) / 2;
+    }
+    result.objective = s_.objective();
+    result.gap = s_.gap();
+    if (*stopped_ == StopReason::max_iter && result.gap < options_.tol) result.stop_reason = StopReason::stationary;
+    return result;
+  }
+
+  // The multiplier of a group's equality constraint: the mean of y G (nu machines: of G) over the free variables, or
+  // the middle of the interval the others allow.
+  double offset(int g) const {
+    double upper = kInfinity, lower = -kInfinity, sum = 0.0;
+    Index n_free = 0;
+    for (Index t = 0; t < s_.size; ++t) {
+      if (s_.group(t) != g) continue;
+      const double gradient = -s_.v[t];  // y G
+      if (s_.is_free(t)) {
+        ++n_free;
+        sum += gradient;
+      } else if (s_.side[t] & up_bit(g)) {
+        upper = std::min(upper, gradient);
+      } else {
+        lower = std::max(lower, gradient);
+      }
+    }
+    const double multiplier = n_free > 0 ? sum / static_cast<double>(n_free) : (upper + lower) / 2;
+    return g == 0 ? multiplier : -multiplier;
+  }
+
+  State s_;
+  QMatrix& q_;
+  Selector& selector_;
+  const SolverOptions& options_;
+  Shrinker shrinker_;
+  Pulse pulse_;
+  Progress progress_;
+  std::int64_t iterations_ = 0, evaluated_ = 0;
+  std::optional<StopReason> stopped_;
+  bool v_is_known_ = true;  // false only if cancelled while v was computed at the start
+};
+
+}  // namespace
+
+SolverResult solve(const Problem& problem, QMatrix& q, Selector& selector, const SolverOptions& options, Watch& watch,
+                   Progress progress) {
+  return Solver(problem, q, selector, options, watch, progress).run();
+}
+
+}  // namespace dpsvm

@@ -1,0 +1,36 @@
+// Sequential minimal optimisation.
+#pragma once
+
+#include <vector>
+
+#include "problem.hpp"
+#include "qmatrix.hpp"
+#include "selector.hpp"
+#include "watch.hpp"
+
+namespace dpsvm {
+
+struct SolverOptions {
+  double tol = 1e-3;           // stop when m - M is below
+  bool shrinking = true;
+  std::int64_t max_iter = -1;  // -1: no limit
+};
+
+struct SolverResult {
+  std::vector<double> alpha;      // [size] in the problem's order
+  double rho = 0.0;               // offset: the decision is sum of y a K - rho
+  double r = 0.0;                 // nu machines: half the sum of the two groups' offsets; NaN for the others
+  double objective = 0.0;
+  double gap = 0.0;               // m - M over all variables
+  std::int64_t iterations = 0;
+  std::int64_t draws = 0;         // randomised selections
+  StopReason stop_reason = StopReason::stationary;
+};
+
+// Requires a feasible problem.alpha and q over the problem's variables, in their order (q is reordered on the way).
+// Ensures: alpha is feasible, and `stationary` only if gap < tol over all variables. A solve cancelled before its start
+// was known has NaN for rho, r, objective and gap.
+SolverResult solve(const Problem& problem, QMatrix& q, Selector& selector, const SolverOptions& options, Watch& watch,
+                   Progress progress);
+
+}  // namespace dpsvm

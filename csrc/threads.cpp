@@ -1,0 +1,101 @@
+#include "threads.hpp"
+
+#include <chrono>
+#include <system_error>
+
+namespace dpsvm {
+
+namespace {
+
+// How often a thread looks before it sleeps: about 20 microseconds, the gap between two kernel rows.
+constexpr int kSpins = 2000;
+
+constexpr std::chrono::milliseconds kIdle{50};
+
+inline void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+}  // namespace
+
+ThreadPool::ThreadPool(int threads) {
+  try {
+    for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { serve(); });
+  } catch (const std::system_error&) {
+    // The system grants no more threads: work with those there are. Results do not depend on their number.
+  }
+}
+
+ThreadPool::~ThreadPool() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    quit_ = true;
+    ++job_;
+  }
+  wake_.notify_all();
+  for (std::thread& worker : workers_) worker.join();
+}
+
+void ThreadPool::start(Index count, Call call, const void* task, const std::function<void()>& idle) {
+  count_ = count;
+  call_ = call;
+  task_ = task;
+  error_ = nullptr;
+  next_ = 0;
+  busy_ = static_cast<int>(workers_.size());
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    ++job_;
+  }
+  wake_.notify_all();
+  work();
+  wait_for_workers(idle);
+  if (error_) std::rethrow_exception(error_);
+}
+
+void ThreadPool::wait_for_workers(const std::function<void()>& idle) {
+  for (int spin = 0; spin < kSpins && busy_ > 0; ++spin) relax();
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (!done_.wait_for(lock, kIdle, [this] { return busy_ == 0; })) {
+    if (!idle) continue;
+    lock.unlock();
+    idle();
+    lock.lock();
+  }
+}
+
+void ThreadPool::work() {
+  for (Index k; (k = next_.fetch_add(1)) < count_;) {
+    try {
+      call_(task_, k);
+    } catch (...) {
+      std::lock_guard<std::mutex> lock(mutex_);
+      if (!error_) error_ = std::current_exception();
+      next_ = count_;
+    }
+  }
+}
+
+bool ThreadPool::wait_for_job(std::uint64_t seen) {
+  for (int spin = 0; spin < kSpins && job_ == seen; ++spin) relax();
+  if (job_ == seen) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    wake_.wait(lock, [this, seen] { return job_ != seen; });
+  }
+  return !quit_;
+}
+
+void ThreadPool::serve() {
+  for (std::uint64_t seen = 0; wait_for_job(seen);) {
+    ++seen;
+    work();
+    if (--busy_ == 0) {
+      std::lock_guard<std::mutex> lock(mutex_);
+      done_.notify_one();
+    }
+  }
+}
+
+}  // namespace dpsvm

@@ -1,0 +1,204 @@
+#include "train.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace dpsvm {
+
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+// One problem of the fit: its samples and what they should become.
+struct Task {
+  std::vector<Index> rows;     // [l] rows of x
+  std::vector<double> target;  // [l] +1 / -1, or the regression target
+  std::vector<double> weight;  // [l]
+  std::vector<double> start;   // [l] or empty
+};
+
+struct Solved {
+  std::vector<double> coefficient;  // [l] what multiplies K in the decision
+  Report report;
+};
+
+double common_value(const std::vector<double>& values) {
+  const bool same = std::all_of(values.begin(), values.end(), [&](double v) { return v == values[0]; });
+  return same ? values[0] : kNaN;
+}
+
+// Back from the variables of the program to one signed coefficient per sample.
+std::vector<double> coefficients(const Problem& problem, const std::vector<double>& alpha, Index n) {
+  std::vector<double> c(n, 0.0);
+  for (Index t = 0; t < problem.size(); ++t) c[t % n] += problem.y[t] * alpha[t];
+  return c;
+}
+
+Solved solve_task(const TrainInput& input, const TrainOptions& options, const Task& task, Index number,
+                  Index problems, std::size_t cache_bytes, ThreadPool& pool, Watch& watch) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto n = static_cast<Index>(task.rows.size());
+  const Machine machine = options.machine.machine;
+  const Problem problem =
+      make_problem(options.machine, task.target, task.weight, task.start.empty() ? nullptr : task.start.data());
+
+  SelectorSpec spec = options.selector;
+  if (spec.seed) spec.seed = derived_seed(*spec.seed, number);
+  const auto selector = make_selector(spec, problem.size());
+  const auto q = make_qmatrix(make_kernel(input.x, task.rows, options.kernel, pool), cache_bytes, is_regression(machine));
+
+  Progress progress;
+  progress.problem = number;
+  progress.problems = problems;
+  Solved solved;
+  Report& report = solved.report;
+  report.result = solve(problem, *q, *selector, options.solver, watch, progress);
+  solved.coefficient = coefficients(problem, report.result.alpha, n);
+
+  double sum = 0.0;
+  for (Index t = 0; t < n; ++t) {
+    const double size = std::fabs(solved.coefficient[t]);
+    sum += size;
+    report.n_sv += size > 0;
+    report.n_bsv += size > 0 && size >= problem.bound[t];
+  }
+  const bool has_nu = machine == Machine::c_svc || machine == Machine::epsilon_svr;
+  report.nu = has_nu ? sum / (common_value(problem.bound) * static_cast<double>(n)) : kNaN;
+
+  SolverResult& result = report.result;
+  if (machine == Machine::nu_svc) {
+    const double r = result.r;
+    for (double& c : solved.coefficient) c /= r;
+    result.rho /= r;
+    result.objective /= r * r;
+  }
+  result.alpha.clear();
+  report.kernel = q->statistics();
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return solved;
+}
+
+double weight_of(const TrainInput& input, Index row) { return input.weight ? input.weight[row] : 1.0; }
+
+Task whole_task(const TrainInput& input) {
+  Task task;
+  const Index n = row_count(input.x);
+  task.rows.resize(n);
+  std::iota(task.rows.begin(), task.rows.end(), Index{0});
+  for (Index row = 0; row < n; ++row) {
+    task.target.push_back(input.y ? input.y[row] : 1.0);
+    task.weight.push_back(weight_of(input, row));
+  }
+  if (input.start) task.start.assign(input.start, input.start + n);
+  return task;
+}
+
+// The samples of two classes, first those of class a (+1), then those of class b (-1).
+Task pair_task(const TrainInput& input, const std::vector<std::vector<Index>>& members, Index a, Index b) {
+  Task task;
+  for (const Index c : {a, b}) {
+    for (Index row : members[c]) {
+      task.rows.push_back(row);
+      task.target.push_back(c == a ? 1.0 : -1.0);
+      task.weight.push_back(weight_of(input, row) * (input.class_weight ? input.class_weight[c] : 1.0));
+      if (input.start) task.start.push_back(input.start[row]);
+    }
+  }
+  return task;
+}
+
+Model one_problem(const TrainInput& input, const TrainOptions& options, Watch& watch) {
+  ThreadPool pool(options.threads);
+  const Task task = whole_task(input);
+  Solved solved = solve_task(input, options, task, 0, 1, options.cache_bytes, pool, watch);
+  Model model;
+  for (Index row : task.rows) {
+    if (solved.coefficient[row] == 0) continue;
+    model.support.push_back(static_cast<std::int32_t>(row));
+    model.dual_coef.push_back(solved.coefficient[row]);
+  }
+  model.n_support = {static_cast<std::int32_t>(model.support.size())};
+  model.rho = {solved.report.result.rho};
+  model.reports.push_back(std::move(solved.report));
+  return model;
+}
+
+// LIBSVM's layout: support vectors by class; line r of dual_coef holds, for a support vector of class c, its coefficient
+// in the problem of c against the r-th other class.
+Model assemble(const std::vector<std::vector<Index>>& members, std::vector<Solved> solved) {
+  const auto classes = static_cast<Index>(members.size());
+  const auto pair_number = [&](Index a, Index b) { return a * (2 * classes - a - 1) / 2 + (b - a - 1); };
+  const auto coefficient = [&](Index c, Index k, Index other) {
+    return c < other ? solved[pair_number(c, other)].coefficient[k]
+                     : solved[pair_number(other, c)].coefficient[members[other].size() + k];
+  };
+  Model model;
+  std::vector<std::vector<double>> lines(classes - 1);
+  for (Index c = 0; c < classes; ++c) {
+    const std::size_t before = model.support.size();
+    for (Index k = 0; k < static_cast<Index>(members[c].size()); ++k) {
+      std::vector<double> all;
+      for (Index other = 0; other < classes; ++other)
+        if (other != c) all.push_back(coefficient(c, k, other));
+      if (std::all_of(all.begin(), all.end(), [](double value) { return value == 0; })) continue;
+      model.support.push_back(static_cast<std::int32_t>(members[c][k]));
+      for (Index r = 0; r < classes - 1; ++r) lines[r].push_back(all[r]);
+    }
+    model.n_support.push_back(static_cast<std::int32_t>(model.support.size() - before));
+  }
+  for (const auto& line : lines) model.dual_coef.insert(model.dual_coef.end(), line.begin(), line.end());
+  for (Solved& one : solved) {
+    model.rho.push_back(one.report.result.rho);
+    model.reports.push_back(std::move(one.report));
+  }
+  return model;
+}
+
+Model one_against_one(const TrainInput& input, const TrainOptions& options, Watch& watch) {
+  std::vector<std::vector<Index>> members(input.classes);
+  for (Index row = 0; row < row_count(input.x); ++row) {
+    const double code = input.y[row];
+    if (!(code >= 0 && code < static_cast<double>(input.classes)))
+      throw InvalidInput("class code " + std::to_string(code) + " is not in 0 .. " +
+                         std::to_string(input.classes - 1));
+    members[static_cast<Index>(code)].push_back(row);
+  }
+  for (const auto& rows : members)
+    if (rows.empty() || input.classes < 2) throw InvalidInput("every one of at least two classes needs a sample");
+  if (input.start && input.classes != 2) throw InvalidInput("a start is offered for two classes only");
+
+  std::vector<std::pair<Index, Index>> pairs;
+  for (Index a = 0; a < input.classes; ++a)
+    for (Index b = a + 1; b < input.classes; ++b) pairs.emplace_back(a, b);
+  const auto n_pairs = static_cast<Index>(pairs.size());
+
+  // Threads share the kernel rows of a lone pair, and otherwise take a pair each.
+  const bool spread = n_pairs > 1;
+  ThreadPool pool(options.threads), no_pool(1);
+  const std::size_t bytes = spread ? options.cache_bytes / pool.size() : options.cache_bytes;
+  std::vector<Solved> solved(n_pairs);
+  const auto one = [&](Index k) {
+    const Task task = pair_task(input, members, pairs[k].first, pairs[k].second);
+    solved[k] = solve_task(input, options, task, k, n_pairs, bytes, spread ? no_pool : pool, watch);
+  };
+  if (spread)
+    pool.run(n_pairs, one, [&] { watch.check({n_pairs - 1, n_pairs, 0, 0.0, 0}); });
+  else
+    one(0);
+  return assemble(members, std::move(solved));
+}
+
+}  // namespace
+
+Model train(const TrainInput& input, const TrainOptions& options, Watch& watch) {
+  if (row_count(input.x) == 0) throw InvalidInput("there are no samples");
+  if (options.kernel.type == KernelType::precomputed && row_count(input.x) != column_count(input.x))
+    throw InvalidInput("a precomputed kernel must be square");
+  return is_classifier(options.machine.machine) ? one_against_one(input, options, watch)
+                                                : one_problem(input, options, watch);
+}
+
+}  // namespace dpsvm

@@ -1,0 +1,53 @@
+// From samples and targets to a model: one problem, or one for each pair of classes.
+#pragma once
+
+#include <vector>
+
+#include "kernel.hpp"
+#include "matrix.hpp"
+#include "problem.hpp"
+#include "selector.hpp"
+#include "solver.hpp"
+
+namespace dpsvm {
+
+struct TrainInput {
+  Matrix x;
+  const double* y = nullptr;        // [rows] class codes 0 .. classes-1, or regression targets; unused by one-class
+  Index classes = 0;                // classification only
+  const double* weight = nullptr;   // [rows] sample weights, positive; null: all 1
+  const double* class_weight = nullptr;  // [classes]; null: all 1
+  const double* start = nullptr;    // [rows] coefficients to continue from (two classes at the most); null: none
+};
+
+struct TrainOptions {
+  MachineSpec machine;
+  KernelSpec kernel;
+  SelectorSpec selector;
+  SolverOptions solver;
+  std::size_t cache_bytes = std::size_t{200} << 20;
+  int threads = 1;
+};
+
+// What happened in one problem.
+struct Report {
+  SolverResult result;     // without alpha
+  Index n_sv = 0;          // samples with a nonzero coefficient
+  Index n_bsv = 0;         // of them at their bound
+  double nu = 0.0;         // C-SVC, epsilon-SVR: sum of alpha / (C l); NaN where the bounds differ or it has no meaning
+  double seconds = 0.0;
+  QStatistics kernel;
+};
+
+struct Model {
+  std::vector<std::int32_t> support;    // [n_sv] rows of x, by class, ascending within a class
+  std::vector<std::int32_t> n_support;  // [classes], or [1]
+  std::vector<double> dual_coef;        // [max(classes - 1, 1)][n_sv], LIBSVM's layout and signs
+  std::vector<double> rho;              // [pairs] in the order (0,1) (0,2) ... (1,2) ...
+  std::vector<Report> reports;          // [pairs]
+};
+
+// The result does not depend on the number of threads.
+Model train(const TrainInput& input, const TrainOptions& options, Watch& watch);
+
+}  // namespace dpsvm

@@ -1,0 +1,150 @@
+"""Opening files to read, compressed or not, and writing them whole or not at all."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import secrets
+import stat
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import IO, Any, BinaryIO
+
+from dpsvm._errors import LibsvmFormatError
+
+_CHUNK = 1 << 20
+_READERS: dict[str, Callable[[str], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_WRITERS: dict[str, Callable[[IO[bytes]], Any]] = {
+    ".gz": lambda file: gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0),
+    ".bz2": partial(bz2.open, mode="wb"),
+    ".xz": partial(lzma.open, mode="wb"),
+}
+
+
+def _suffix(path: str | os.PathLike[str]) -> str:
+    return os.path.splitext(os.fspath(path))[1].lower()
+
+
+class _Decompressed(io.RawIOBase):
+    """The text inside a compressed file; damage is a LibsvmFormatError that names the file."""
+
+    def __init__(self, path: str, suffix: str) -> None:
+        self._path = path
+        self._suffix = suffix
+        self._file = _READERS[suffix](path)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            return int(self._file.readinto(buffer))
+        except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            reason = f"the {self._suffix} stream is damaged: {error}"
+            raise LibsvmFormatError(self._path, None, reason) from error
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def open_text(path: str | os.PathLike[str]) -> BinaryIO:
+    """Open a file to read its bytes; names in .gz, .bz2 and .xz are decompressed as they are read.
+
+    A damaged or truncated stream raises LibsvmFormatError when the damage is reached.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile(suffix=".gz") as file:
+    ...     _ = file.write(gzip.compress(b"+1 1:2\\n-1 1:3\\n"))
+    ...     file.flush()
+    ...     with open_text(file.name) as text:
+    ...         list(text)
+    [b'+1 1:2\\n', b'-1 1:3\\n']
+    """
+    suffix = _suffix(path)
+    if suffix not in _READERS:
+        return open(path, "rb")
+    return io.BufferedReader(_Decompressed(os.fspath(path), suffix), buffer_size=_CHUNK)
+
+
+def chunks_of(file: IO[bytes]) -> Iterator[bytes]:
+    """What is left of a file, in pieces of a mebibyte.
+
+    >>> [len(chunk) for chunk in chunks_of(io.BytesIO(bytes(2**20 + 5)))]
+    [1048576, 5]
+    """
+    while chunk := file.read(_CHUNK):
+        yield chunk
+
+
+@contextmanager
+def compressor(path: str | os.PathLike[str], file: IO[bytes]) -> Iterator[IO[bytes]]:
+    """A file that compresses into `file` as the name of `path` asks (.gz, .bz2, .xz), or `file` itself.
+
+    >>> raw = io.BytesIO()
+    >>> with compressor("a1a.gz", raw) as file:
+    ...     _ = file.write(b"+1 1:2\\n")
+    >>> gzip.decompress(raw.getvalue())
+    b'+1 1:2\\n'
+    """
+    suffix = _suffix(path)
+    if suffix not in _WRITERS:
+        yield file
+        return
+    with _WRITERS[suffix](file) as packed:
+        yield packed
+
+
+@contextmanager
+def atomic_write(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]]:
+    """Write a file that replaces `path` only once it is complete; an error leaves the old file as it was.
+
+    The new file keeps the old one's permissions. A symbolic link is followed, and what is not a regular file (a
+    pipe, /dev/null) is written to directly.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with atomic_write(Path(folder, "note.txt")) as file:
+    ...         _ = file.write("all or nothing")
+    ...     Path(folder, "note.txt").read_text()
+    'all or nothing'
+    """
+    if mode not in ("w", "wb"):
+        raise ValueError(f"mode must be 'w' or 'wb', got {mode!r}")
+    text: dict[str, Any] = {} if mode == "wb" else {"encoding": "utf-8", "newline": "\n"}
+    target = Path(os.path.realpath(path))
+    old = target.stat().st_mode if target.exists() else None
+    if old is not None and not stat.S_ISREG(old):
+        with open(path, mode, **text) as file:
+            yield file
+        return
+    temporary = target.with_name(f".dpsvm-{secrets.token_hex(8)}")
+    descriptor = _create(temporary, path)
+    try:
+        with open(descriptor, mode, **text) as file:
+            yield file
+            file.flush()
+            os.fsync(descriptor)
+        if old is not None:
+            os.chmod(temporary, stat.S_IMODE(old))
+        os.replace(temporary, target)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _create(temporary: Path, path: str | os.PathLike[str]) -> int:
+    """Create a temporary file; a failure is reported in the name of the file that was asked for."""
+    try:
+        return os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from None

@@ -1,0 +1,50 @@
+"""The JSON side file of a training run: what the model file has no place for."""
+
+from __future__ import annotations
+
+import json
+import math
+import platform
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import scipy
+
+from dpsvm import __version__, _core
+from dpsvm.cli.log import Log
+from dpsvm.data import atomic_write
+from dpsvm.svm.training import Problem, Trainer
+
+
+def write_facts(
+    path: str, trainer: Trainer, problem: Problem, data: str, log: Log, outcome: dict[str, Any]
+) -> None:
+    """Write the facts, whole or not at all; what JSON cannot say (NaN, infinity) becomes null."""
+    facts = {
+        "data": {"file": data, "rows": len(problem), "features": problem.X.shape[1]},
+        "parameters": asdict(trainer.parameters)
+        | {"class_weight": dict(trainer.class_weight), "seed": trainer.seed},
+        "threads": trainer.threads,
+        "problems": log.problems,
+        "outcome": outcome,
+        "warnings": log.warnings,
+        "versions": {
+            "dpsvm": __version__,
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "scipy": scipy.__version__,
+        },
+        "cpu": _core.cpu_level(),
+    }
+    with atomic_write(path) as file:
+        json.dump(_finite(facts), file, indent=2, allow_nan=False)
+        file.write("\n")
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

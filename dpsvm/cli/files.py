@@ -1,0 +1,44 @@
+"""The files a command reads, and the folders it will write to."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+import numpy as np
+from scipy import sparse
+
+from dpsvm.data import LibsvmFormatError, load_libsvm
+from dpsvm.svm.training import Problem
+
+
+def read_problem(path: str, *, classes: bool, precomputed: bool) -> Problem:
+    """The rows of a data file; ``classes`` asks for whole-number labels."""
+    X, y = load_libsvm(path, labels="class" if classes else "any", precomputed=precomputed)
+    if not precomputed:
+        return Problem(sparse.csr_array(X), y)
+    serials = X[:, [0]].toarray().ravel().astype(np.int64)
+    return Problem(sparse.csr_array(X[:, 1:]), y, serials)
+
+
+def require_serials_in_range(path: str, problem: Problem) -> None:
+    """Raise unless every training row has its column among the kernel values."""
+    if problem.serials is None:
+        return
+    n_values = problem.X.shape[1]
+    beyond = np.flatnonzero(problem.serials > n_values)
+    if beyond.size:
+        serial = problem.serials[beyond[0]]
+        reason = f"serial number {serial} has no kernel values: the rows end at {n_values}"
+        raise LibsvmFormatError(path, None, reason)
+
+
+def require_folder(path: str) -> None:
+    """Raise OSError, before any work is done, if ``path`` cannot be written."""
+    folder = os.path.dirname(path) or "."
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(errno.ENOENT, "the folder to write to does not exist", path)
+    if os.path.isdir(path):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    if not os.path.exists(path) and not os.access(folder, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)

@@ -1,0 +1,81 @@
+"""What ``dpsvm train`` says about the problems it solves."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from dpsvm._result import Report
+from dpsvm.svm.training import Listener
+
+_CUT_SHORT = {
+    "max_iter": "stopped at the iteration limit",
+    "time_limit": "stopped at the time limit",
+    "exhausted": "ran out of pairs to select",
+}
+
+
+def report_lines(machine: str, report: Report) -> Iterator[str]:
+    """The lines LIBSVM prints for one solved problem."""
+    yield f"optimization finished, #iter = {report.iterations}"
+    if machine in ("c-svc", "epsilon-svr") and not math.isnan(report.nu):
+        yield f"nu = {report.nu:f}"
+    elif machine == "nu-svc":
+        yield f"C = {1.0 / report.r:f}"
+    elif machine == "nu-svr":
+        yield f"epsilon = {-report.r:f}"
+    yield f"obj = {report.objective:f}, rho = {report.rho:f}"
+    yield f"nSV = {report.n_sv}, nBSV = {report.n_bsv}"
+
+
+class Log(Listener):
+    """Prints LIBSVM's lines unless quiet, and keeps the facts of every problem for ``--json``."""
+
+    def __init__(self, machine: str, quiet: bool) -> None:
+        self.machine = machine
+        self.quiet = quiet
+        self.problems: list[dict[str, Any]] = []
+        self.warnings: list[str] = []
+
+    def solved(self, report: Report, classes: tuple[int, int] | None, purpose: str) -> None:
+        """Print the lines of one problem."""
+        self.problems.append({"purpose": purpose, "classes": classes} | asdict(report))
+        for line in report_lines(self.machine, report):
+            self.say(line)
+
+    def trained(self, n_support: int) -> None:
+        """Print the support vectors of all pairs of classes together."""
+        self.say(f"Total nSV = {n_support}")
+
+    def single_class(self, label: int) -> None:
+        """Print what LIBSVM prints of a fold without a second class."""
+        self.say("WARNING: training data in only one class. See README for details.")
+        self.say("Total nSV = 0")
+
+    def laplace(self, scale: float) -> None:
+        """Print the model of a regression's residuals."""
+        self.say("Prob. model for test data: target value = predicted value + z,")
+        self.say(f"z: Laplace distribution e^(-|z|/sigma)/(2sigma),sigma= {scale:g}")
+
+    def say(self, line: str) -> None:
+        """Print a line to standard output, unless quiet."""
+        if not self.quiet:
+            print(line)
+
+    def warn(self, text: str) -> None:
+        """Print a warning to standard error, quiet or not."""
+        self.warnings.append(text)
+        print(f"dpsvm train: warning: {text}", file=sys.stderr)
+
+    def warn_of_unfinished(self, tol: float) -> None:
+        """Warn, once for each reason, of problems that ended before their gap fell below ``tol``."""
+        for reason, phrase in _CUT_SHORT.items():
+            gaps = [problem["gap"] for problem in self.problems if problem["stop_reason"] == reason]
+            if gaps:
+                self.warn(
+                    f"{len(gaps)} of {len(self.problems)} problems {phrase}: "
+                    f"largest gap {max(gaps):.3g}, tolerance {tol:g}"
+                )

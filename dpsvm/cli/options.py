@@ -1,0 +1,166 @@
+"""LIBSVM's command-line syntax, which argparse cannot read.
+
+A flag takes what follows it, whatever that looks like (``-g -3``); ``-h`` is shrinking, not help;
+``-w-1 2`` carries a class label inside the flag. Long flags may also be written ``--flag=value``.
+Flags and file names may be mixed, and ``--`` ends the flags.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dpsvm.svm.parameters import TABLE
+
+_HELP_WIDTH = 96
+_HELP_INDENT = 28
+
+
+class UsageError(Exception):
+    """The command line cannot be carried out as it is written."""
+
+
+@dataclass(frozen=True)
+class Flag:
+    """One flag: how it is written, what it takes, what it means.
+
+    >>> Flag("-l", "lower", "lower limit", ("lower",), read=float, default=-1.0).read("0.5")
+    0.5
+    """
+
+    spelling: str
+    name: str
+    meaning: str
+    metavars: tuple[str, ...] = ()
+    read: Callable[..., Any] = lambda: True  # from the texts of the values; ValueError if it cannot
+    default: Any = None
+    default_text: str | None = None  # what help says of the default, if not the value itself
+    choices: tuple[str, ...] = ()  # further lines of help
+    labelled: bool = False  # a class label is part of the flag; the value is a dict by label
+
+    def usage(self) -> str:
+        """The flag with its values, as help shows it."""
+        return " ".join([self.spelling + "i" * self.labelled, *self.metavars])
+
+    def explanation(self) -> list[str]:
+        """The lines of help beside :meth:`usage`."""
+        default = self.default_text if self.default_text is not None else _shown(self.default)
+        text = f"{self.meaning} (default {default})" if default and self.metavars else self.meaning
+        width = _HELP_WIDTH - _HELP_INDENT
+        return textwrap.wrap(text, width, break_on_hyphens=False) + list(self.choices)
+
+
+def table_flag(name: str, metavar: str, **changes: Any) -> Flag:
+    """The flag of a row of the parameter table.
+
+    >>> table_flag("C", "cost").usage()
+    '-c cost'
+    """
+    row = TABLE[name]
+    if row.flag is None:
+        raise ValueError(f"{name} has no flag")
+    default_text = str(row.codes.index(row.default)) if row.codes else None
+    flag = Flag(
+        row.flag, name, row.meaning, (metavar,), row.read, row.default, default_text=default_text
+    )
+    return replace(flag, **changes)
+
+
+def reader(convert: Callable[[str], Any], wanted: str) -> Callable[[str], Any]:
+    """A ``read`` that reports a text it cannot convert as not being what is ``wanted``.
+
+    >>> reader(int, "a whole number")("x")
+    Traceback (most recent call last):
+    ...
+    ValueError: 'x' is not a whole number
+    """
+
+    def read(text: str) -> Any:
+        try:
+            return convert(text)
+        except ValueError:
+            raise ValueError(f"{text!r} is not {wanted}") from None
+
+    return read
+
+
+def parse(arguments: Sequence[str], flags: Iterable[Flag]) -> tuple[dict[str, Any], list[str]]:
+    """The value of every flag, by name, and what is left: the file names.
+
+    >>> parse(["-w-1", "2", "data"], [Flag("-w", "weight", "", ("x",), float, labelled=True)])
+    ({'weight': {-1: 2.0}}, ['data'])
+    """
+    by_spelling = {flag.spelling: flag for flag in flags}
+    values = {flag.name: {} if flag.labelled else flag.default for flag in by_spelling.values()}
+    operands: list[str] = []
+    rest = list(arguments)
+    while rest:
+        word = rest.pop(0)
+        if word == "--":
+            operands += rest
+            break
+        if not word.startswith("-") or word == "-":
+            operands.append(word)
+            continue
+        spelling, label, given = _split(word, by_spelling)
+        flag = by_spelling[spelling]
+        texts = given + [rest.pop(0) for _ in flag.metavars[len(given) :] if rest]
+        value = _read(flag, word.partition("=")[0] if given else word, texts)
+        if flag.labelled:
+            values[flag.name][label] = value
+        else:
+            values[flag.name] = value
+    return values, operands
+
+
+def _split(word: str, by_spelling: dict[str, Flag]) -> tuple[str, int | None, list[str]]:
+    """The spelling of a flag, the label in it and the value given with =."""
+    if word in by_spelling and not by_spelling[word].labelled:
+        return word, None, []
+    name, equals, value = word.partition("=")
+    if name.startswith("--") and equals and name in by_spelling:
+        return name, None, [value]
+    flag = by_spelling.get(word[:2])
+    if flag is not None and flag.labelled:
+        try:
+            return flag.spelling, int(word[2:]), []
+        except ValueError:
+            raise UsageError(f"{word}: no whole number after {flag.spelling}") from None
+    raise UsageError(f"unknown flag {word}")
+
+
+def _read(flag: Flag, word: str, texts: list[str]) -> Any:
+    if len(texts) != len(flag.metavars):
+        raise UsageError(f"{word} must be followed by {' '.join(flag.metavars) or 'nothing'}")
+    try:
+        return flag.read(*texts)
+    except ValueError as error:
+        said = str(error)
+        raise UsageError(said if said.startswith(word) else f"{word}: {said}") from None
+
+
+def help_lines(flags: Iterable[Flag]) -> list[str]:
+    """The flags as lines of help.
+
+    >>> print("\\n".join(help_lines([table_flag("C", "cost")])))
+      -c cost                 cost of a violation, in c-svc, epsilon-svr and nu-svr (default 1)
+    """
+    lines = []
+    for flag in flags:
+        left = "  " + flag.usage()
+        explanation = flag.explanation()
+        if len(left) > _HELP_INDENT - 2:
+            lines.append(left)
+            left = ""
+        for text in explanation:
+            lines.append(left.ljust(_HELP_INDENT - 2) + text)
+            left = ""
+    return lines
+
+
+def _shown(default: Any) -> str:
+    if default is None:
+        return ""
+    return f"{default:g}" if isinstance(default, (int, float)) else str(default)

@@ -1,0 +1,111 @@
+"""``dpsvm predict``: LIBSVM's svm-predict."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpsvm.cli.files import read_problem, require_folder
+from dpsvm.cli.options import Flag, UsageError, help_lines, parse, reader, table_flag
+from dpsvm.cli.scores import mean_squared_error, n_correct, squared_correlation
+from dpsvm.data import atomic_write
+from dpsvm.svm.model import Model
+from dpsvm.svm.threads import thread_count
+
+Floats = NDArray[np.float64]
+
+FLAGS = (
+    table_flag("probability", "0|1", meaning="whether to predict probability estimates"),
+    Flag("-q", "quiet", "print nothing but warnings and errors", default=False),
+    Flag(
+        "--threads",
+        "threads",
+        "threads to use; the result does not depend on it",
+        ("n",),
+        reader(lambda text: thread_count(int(text)), "a number of threads"),
+        default_text="one per core",
+    ),
+)
+_USAGE = "usage: dpsvm predict [flags] TEST MODEL OUTPUT"
+_ROWS_PER_BLOCK = 8192
+
+
+def help_text() -> str:
+    """The help of the command."""
+    return "\n".join(
+        [
+            _USAGE,
+            "",
+            "Predicts the rows of TEST, a LIBSVM data file, plain or compressed, with MODEL, a LIBSVM",
+            "model file, writes one prediction a line to OUTPUT, and prints how well they fit TEST.",
+            "",
+            *help_lines(FLAGS),
+        ]
+    )
+
+
+def run(arguments: list[str]) -> None:
+    """Carry out the command."""
+    values, operands = parse(arguments, FLAGS)
+    if len(operands) != 3:
+        raise UsageError(f"expected TEST MODEL OUTPUT, got {len(operands)} names ({_USAGE})")
+    test, model_path, output = operands
+    require_folder(output)
+    model = Model.load(model_path)
+    probability = bool(values["probability"])
+    notice = _probability_notice(model, model_path, probability)
+    problem = read_problem(test, classes=False, precomputed=model.kernel == "precomputed")
+    threads = thread_count(None) if values["threads"] is None else values["threads"]
+    predicted = np.empty(len(problem))
+    with atomic_write(output, "wb") as file:
+        if probability and model.labels is not None:
+            file.write(" ".join(["labels", *map(str, model.labels)]).encode() + b"\n")
+        for start in range(0, len(problem), _ROWS_PER_BLOCK):
+            rows = slice(start, start + _ROWS_PER_BLOCK)
+            predicted[rows], lines = _predict(model, problem.X[rows], probability, threads)
+            file.write("".join(f"{line}\n" for line in lines).encode())
+    if not values["quiet"]:
+        print("\n".join(notice + _score(model, predicted, problem.y)))
+
+
+def _predict(model: Model, X: object, probability: bool, threads: int) -> tuple[Floats, Iterator[str]]:
+    """The predictions of some rows, and the lines of the output file that state them."""
+    if not probability or model.labels is None:
+        predicted = model.predict(X, threads=threads)
+        return predicted, (f"{value:.17g}" for value in predicted)
+    estimates = model.predict_proba(X, threads=threads)
+    labels = model.labels[np.argmax(estimates, axis=1)]
+    lines = (
+        " ".join([str(label), *(f"{estimate:g}" for estimate in row)])
+        for label, row in zip(labels, estimates)
+    )
+    return labels.astype(np.float64), lines
+
+
+def _probability_notice(model: Model, path: str, probability: bool) -> list[str]:
+    if probability and model.prob_a is None:
+        raise ValueError(f"{path}: the model does not support probability estimates")
+    if not probability and model.prob_a is not None:
+        return ["Model supports probability estimates, but disabled in prediction."]
+    if probability and model.is_regressor:
+        scale = float(model.prob_a[0])
+        return [
+            "Prob. model for test data: target value = predicted value + z,",
+            f"z: Laplace distribution e^(-|z|/sigma)/(2sigma),sigma={scale:g}",
+        ]
+    return []
+
+
+def _score(model: Model, predicted: Floats, target: Floats) -> list[str]:
+    if model.is_regressor:
+        error = mean_squared_error(predicted, target)
+        correlation = squared_correlation(predicted, target)
+        return [
+            f"Mean squared error = {error:g} (regression)",
+            f"Squared correlation coefficient = {correlation:g} (regression)",
+        ]
+    correct, total = n_correct(predicted, target), len(target)
+    return [f"Accuracy = {100.0 * correct / total:g}% ({correct}/{total}) (classification)"]

@@ -1,0 +1,100 @@
+"""``dpsvm scale``: LIBSVM's svm-scale."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpsvm.cli.files import require_folder
+from dpsvm.cli.options import Flag, UsageError, help_lines, parse, reader
+from dpsvm.data import Range, format_libsvm, load_libsvm
+
+_number = reader(float, "a number")
+FLAGS = (
+    Flag("-l", "lower", "lower limit of the scaled features", ("lower",), _number, default=-1.0),
+    Flag("-u", "upper", "upper limit of the scaled features", ("upper",), _number, default=1.0),
+    Flag(
+        "-y",
+        "y_limits",
+        "scale the labels too, to these limits",
+        ("lower", "upper"),
+        lambda lower, upper: (_number(lower), _number(upper)),
+    ),
+    Flag("-s", "save", "save the observed ranges to a file", ("file",), str),
+    Flag("-r", "restore", "scale with the ranges of a saved file", ("file",), str),
+)
+_USAGE = "usage: dpsvm scale [flags] FILE"
+_SHOWN_FEATURES = 5
+
+
+def help_text() -> str:
+    """The help of the command."""
+    return "\n".join(
+        [
+            _USAGE,
+            "",
+            "Scales each feature of FILE, a LIBSVM data file, plain or compressed, from the range it",
+            "takes there to the range asked for, and prints the scaled file.",
+            "",
+            *help_lines(FLAGS),
+        ]
+    )
+
+
+def run(arguments: list[str]) -> None:
+    """Carry out the command."""
+    values, operands = parse(arguments, FLAGS)
+    if len(operands) != 1:
+        raise UsageError(f"expected one FILE, got {len(operands)} ({_USAGE})")
+    if values["save"] is not None and values["restore"] is not None:
+        raise UsageError("-s and -r cannot be used together")
+    if values["save"] is not None:
+        require_folder(values["save"])
+    [path] = operands
+    X, y = load_libsvm(path)
+    scaling = _scaling(values, X, y)
+    if values["restore"] is not None:
+        _warn_of_unseen(scaling, X, values["restore"])
+    if values["save"] is not None:
+        scaling.write(values["save"])
+    n_entries = 0
+    for rows, block in scaling.blocks(X):
+        n_entries += block.nnz
+        _print_rows(block, scaling.apply_labels(y[rows]))
+    if n_entries > X.nnz and values["lower"] != 0.0:
+        _warn(
+            f"original #nonzeros {X.nnz} > new #nonzeros {n_entries}: "
+            "if feature values are non-negative and sparse, use -l 0 rather than the default -l -1"
+        )
+
+
+def _scaling(values: dict[str, Any], X: Any, y: NDArray[np.float64]) -> Range:
+    limits = values["y_limits"]
+    if values["restore"] is None:
+        lower, upper = values["lower"], values["upper"]
+        return Range.fit(X, y, lower=lower, upper=upper, y_limits=limits)
+    scaling = Range.read(values["restore"])
+    if limits is None or scaling.y is not None:
+        return scaling
+    return replace(scaling, y=(*limits, float(y.min()), float(y.max())))
+
+
+def _print_rows(X: Any, y: NDArray[np.float64]) -> None:
+    sys.stdout.buffer.writelines(format_libsvm(X, y, digits=6, label_digits=17))
+
+
+def _warn_of_unseen(scaling: Range, X: Any, path: str) -> None:
+    unseen = scaling.unseen(X).tolist()
+    if unseen:
+        shown = ", ".join(map(str, unseen[:_SHOWN_FEATURES])) + ", ..." * (
+            len(unseen) > _SHOWN_FEATURES
+        )
+        _warn(f"{path} has no range for feature {shown}: scaled to 0")
+
+
+def _warn(text: str) -> None:
+    print(f"dpsvm scale: warning: {text}", file=sys.stderr)

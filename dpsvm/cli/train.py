@@ -1,0 +1,153 @@
+"""``dpsvm train``: LIBSVM's svm-train, with a choice of selectors."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from dpsvm.cli.facts import write_facts
+from dpsvm.cli.files import read_problem, require_folder, require_serials_in_range
+from dpsvm.cli.log import Log
+from dpsvm.cli.options import UsageError, help_lines, parse
+from dpsvm.cli.scores import mean_squared_error, n_correct, squared_correlation
+from dpsvm.cli.train_flags import DPSVM_FLAGS, LIBSVM_FLAGS
+from dpsvm.progress import solver_progress
+from dpsvm.svm.parameters import CLASSIFIERS, Parameters
+from dpsvm.svm.threads import thread_count
+from dpsvm.svm.training import Problem, Trainer
+from dpsvm.warnings import dpwss_notice
+
+_USAGE = "usage: dpsvm train [flags] FILE [MODEL]"
+_LEAST_CAP = 10_000_000
+
+
+def help_text() -> str:
+    """The help of the command, from the table of parameters."""
+    return "\n".join(
+        [
+            _USAGE,
+            "",
+            "Trains on FILE, in LIBSVM's format, plain or compressed (.gz, .bz2, .xz), and writes",
+            "MODEL (default: the name of FILE with .model, in this folder).",
+            "",
+            "LIBSVM's flags",
+            *help_lines(LIBSVM_FLAGS),
+            "",
+            "Further flags",
+            *help_lines(DPSVM_FLAGS),
+            "",
+            "The exit code is 0, 2 for an error and 130 when interrupted.",
+        ]
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Job:
+    """What the command line asks for."""
+
+    parameters: Parameters
+    data: str
+    model: str
+    max_iter: int | None  # None: LIBSVM's own cap
+    class_weight: dict[int, float]
+    n_folds: int | None
+    quiet: bool
+    seed: int | None
+    threads: int | None
+    json: str | None
+
+
+def run(arguments: list[str]) -> None:
+    """Carry out the command."""
+    job = _read_job(arguments)
+    for path in (job.json, job.model if job.n_folds is None else None):
+        if path is not None:
+            require_folder(path)
+    log = Log(job.parameters.machine, job.quiet)
+    if job.parameters.selector == "dpwss":
+        log.warn(dpwss_notice(job.parameters.selection_epsilon, job.parameters.kernel))
+    problem = _read_problem(job, log)
+    job = replace(job, parameters=_completed(job, problem))
+    trainer = Trainer(
+        parameters=job.parameters,
+        class_weight=job.class_weight,
+        seed=job.seed,
+        threads=thread_count(None) if job.threads is None else job.threads,
+        listener=log,
+        watch=lambda: solver_progress(not job.quiet),
+    )
+    try:
+        if job.n_folds is None:
+            outcome = _train(trainer, problem, job.model)
+        else:
+            outcome = _cross_validate(trainer, problem, job.n_folds, log)
+    except ValueError as error:
+        raise ValueError(f"{job.data}: {error}") from error
+    log.warn_of_unfinished(job.parameters.tol)
+    if job.json is not None:
+        write_facts(job.json, trainer, problem, job.data, log, outcome)
+
+
+def _read_job(arguments: list[str]) -> _Job:
+    values, operands = parse(arguments, LIBSVM_FLAGS + DPSVM_FLAGS)
+    if not operands:
+        raise UsageError(f"FILE is missing ({_USAGE})")
+    if len(operands) > 2:
+        raise UsageError(f"unexpected {operands[2]!r} ({_USAGE})")
+    max_iter = values.pop("max_iter")
+    names = {field.name for field in fields(Parameters)}
+    parameters = Parameters(**{name: values.pop(name) for name in names & values.keys()})
+    if parameters.machine == "one-class" and parameters.probability:
+        raise UsageError("-b 1: a one-class machine gives no probability estimates")
+    model = operands[1] if len(operands) == 2 else os.path.basename(operands[0]) + ".model"
+    return _Job(parameters=parameters, data=operands[0], model=model, max_iter=max_iter, **values)
+
+
+def _read_problem(job: _Job, log: Log) -> Problem:
+    classifier = job.parameters.machine in CLASSIFIERS
+    precomputed = job.parameters.kernel == "precomputed"
+    problem = read_problem(job.data, classes=classifier, precomputed=precomputed)
+    require_serials_in_range(job.data, problem)
+    if classifier:
+        for label in job.class_weight:
+            if not np.any(problem.y == label):
+                log.warn(f"class label {label} specified in weight is not found")
+    return problem
+
+
+def _completed(job: _Job, problem: Problem) -> Parameters:
+    """The parameters with LIBSVM's defaults for what depends on the data."""
+    parameters = job.parameters
+    n_rows, n_features = problem.X.shape
+    max_iter = job.max_iter
+    if max_iter is None:
+        variables = 2 * n_rows if parameters.machine.endswith("svr") else n_rows
+        max_iter = max(_LEAST_CAP, 100 * variables)
+    gamma = parameters.gamma or (1.0 / n_features if n_features else 0.0)
+    return replace(parameters, gamma=gamma, max_iter=max_iter)
+
+
+def _train(trainer: Trainer, problem: Problem, path: str) -> dict[str, Any]:
+    model = trainer.fit(problem)
+    model.save(path)
+    labels = None if model.labels is None else model.labels.tolist()
+    return {"model": path, "labels": labels, "support_vectors": model.dual_coef.shape[1]}
+
+
+def _cross_validate(trainer: Trainer, problem: Problem, n_folds: int, log: Log) -> dict[str, Any]:
+    n_rows = len(problem)
+    if n_folds > n_rows:
+        log.warn(f"more folds than rows: leaving out one of {n_rows} rows at a time")
+    predicted = trainer.cross_validate(problem, n_folds)
+    if trainer.parameters.machine.endswith("svr"):
+        error = mean_squared_error(predicted, problem.y)
+        correlation = squared_correlation(predicted, problem.y)
+        print(f"Cross Validation Mean squared error = {error:g}")
+        print(f"Cross Validation Squared correlation coefficient = {correlation:g}")
+        return {"mean_squared_error": error, "squared_correlation": correlation}
+    accuracy = 100.0 * n_correct(predicted, problem.y) / n_rows
+    print(f"Cross Validation Accuracy = {accuracy:g}%")
+    return {"accuracy": accuracy}

@@ -1,0 +1,61 @@
+"""Progress on a terminal, and silence everywhere else."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import Any
+
+Monitor = Callable[[Mapping[str, Any]], bool]
+
+
+def visible() -> bool:
+    """Whether there is somewhere to show progress: a terminal on standard error, and rich."""
+    return sys.stderr.isatty() and find_spec("rich") is not None
+
+
+@contextmanager
+def solver_progress(shown: bool = True) -> Iterator[Monitor | None]:
+    """A monitor for the solver that keeps one line of standard error up to date, then clears it.
+
+    Gives None, which costs nothing, when progress is not to be shown or there is no terminal.
+
+    >>> with solver_progress(shown=False) as monitor:
+    ...     print(monitor)
+    None
+    """
+    if not shown or not visible():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+    # Standard output is left alone: it may be a file while standard error is a terminal.
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, redirect_stdout=False) as display:
+        task = display.add_task("training")
+
+        def monitor(progress: Mapping[str, Any]) -> bool:
+            display.update(task, description=describe(progress))
+            return False
+
+        yield monitor
+
+
+def describe(progress: Mapping[str, Any]) -> str:
+    """One line on how far the solver is.
+
+    >>> describe({"problem": 2, "problems": 45, "iterations": 12000, "gap": 0.25})
+    'training  problem 2/45  iteration 12,000  gap 0.25'
+    """
+    parts = ["training"]
+    if progress.get("problems", 1) > 1:
+        parts.append(f"problem {progress['problem']}/{progress['problems']}")
+    if "iterations" in progress:
+        parts.append(f"iteration {progress['iterations']:,}")
+    if "gap" in progress:
+        parts.append(f"gap {progress['gap']:.3g}")
+    return "  ".join(parts)

@@ -1,0 +1,237 @@
+"""Scaling features to an interval, with the arithmetic and the range files of LIBSVM's svm-scale."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix, issparse, vstack
+
+from dpsvm._range_file import RangeText, read_range_file, write_range_file
+
+_Doubles = npt.NDArray[np.float64]
+_CELLS_PER_BLOCK = 1 << 18
+
+
+def _rescale(values: Any, lower: float, upper: float, minimum: Any, maximum: Any) -> _Doubles:
+    """svm-scale's map of [minimum, maximum] onto [lower, upper]; both ends are met exactly."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scaled = lower + (upper - lower) * (values - minimum) / (maximum - minimum)
+    scaled = np.where(values == maximum, upper, scaled)
+    return np.where(values == minimum, lower, scaled)
+
+
+@dataclass(frozen=True, eq=False)
+class _Features:
+    """The columns that vary, ascending from 0, and how they are scaled. All others become zero."""
+
+    columns: npt.NDArray[np.int64]
+    lower: float
+    upper: float
+    minimum: _Doubles
+    maximum: _Doubles
+
+    def move_zero(self) -> bool:
+        zeros = np.zeros(len(self.columns))
+        return bool(_rescale(zeros, self.lower, self.upper, self.minimum, self.maximum).any())
+
+    def scale_entries(self, X: csr_matrix) -> csr_matrix:
+        """Scale the stored entries alone: right when no column moves zero."""
+        if not len(self.columns):
+            return csr_matrix(X.shape)
+        slots = np.minimum(np.searchsorted(self.columns, X.indices), len(self.columns) - 1)
+        minimum, maximum = self.minimum[slots], self.maximum[slots]
+        scaled = _rescale(X.data, self.lower, self.upper, minimum, maximum)
+        scaled[self.columns[slots] != X.indices] = 0.0
+        result = csr_matrix((scaled, X.indices, X.indptr), shape=X.shape, copy=True)
+        result.eliminate_zeros()
+        return result
+
+    def scale_cells(self, X: csr_matrix) -> csr_matrix:
+        """Scale every cell, stored or not."""
+        cells = X if len(self.columns) == X.shape[1] else X[:, self.columns]
+        scaled = _rescale(cells.toarray(), self.lower, self.upper, self.minimum, self.maximum)
+        result = csr_matrix(scaled)
+        return csr_matrix((result.data, self.columns[result.indices], result.indptr), shape=X.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Range:
+    """What svm-scale keeps in a range file: the interval to scale to and each feature's observed range.
+
+    lower, upper : the interval that features are scaled to.
+    features : indices from 1, ascending. Features that are not listed, or do not vary, are scaled to 0.
+    minimum, maximum : observed range of each of them.
+    y : None, or (lower, upper, minimum, maximum) of the labels.
+
+    >>> scale = Range.fit([[0.0, 5.0], [4.0, 5.0]], lower=-1, upper=1)
+    >>> scale.features
+    array([1])
+    >>> scale.apply([[3.0, 5.0]]).toarray()
+    array([[0.5, 0. ]])
+    """
+
+    lower: float
+    upper: float
+    features: npt.NDArray[np.int64]
+    minimum: _Doubles
+    maximum: _Doubles
+    y: tuple[float, float, float, float] | None = None
+
+    @classmethod
+    def fit(
+        cls,
+        X: Any,
+        y: npt.ArrayLike | None = None,
+        *,
+        lower: float = -1.0,
+        upper: float = 1.0,
+        y_limits: tuple[float, float] | None = None,
+    ) -> Range:
+        """Observe the ranges of X and, when `y_limits` says what to scale them to, of the labels.
+
+        >>> Range.fit([[1.0], [3.0]], [10, 20], y_limits=(0, 1)).y
+        (0.0, 1.0, 10.0, 20.0)
+        """
+        features, minimum, maximum = _observe(_matrix(X))
+        varies = minimum != maximum
+        limits = None
+        if y_limits is not None:
+            if y is None:
+                raise ValueError("y_limits needs y")
+            labels = np.asarray(y, dtype=np.float64)
+            low, high = y_limits
+            limits = (float(low), float(high), float(labels.min()), float(labels.max()))
+        return cls(
+            float(lower), float(upper), features[varies], minimum[varies], maximum[varies], limits
+        )
+
+    def __post_init__(self) -> None:
+        _check_limits("lower and upper", self.lower, self.upper)
+        _check_spans(self.lower, self.upper, self.minimum, self.maximum)
+        if self.y is not None:
+            _check_limits("y_lower and y_upper", *self.y[:2])
+            _check_spans(self.y[0], self.y[1], np.array(self.y[2]), np.array(self.y[3]))
+
+    def apply(self, X: Any) -> csr_matrix:
+        """Scale X; entries that become zero are not stored, and new ones are where zero is scaled elsewhere.
+
+        >>> Range.fit([[0.0], [4.0]]).apply([[0.0], [2.0]]).toarray()
+        array([[-1.],
+               [ 0.]])
+        """
+        return vstack([block for _, block in self.blocks(X)], format="csr")
+
+    def blocks(self, X: Any) -> Iterator[tuple[slice, csr_matrix]]:
+        """What `apply` gives, as (rows, their scaled matrix) pairs that each take little memory.
+
+        >>> [(rows.start, block.shape) for rows, block in Range.fit([[0.0], [4.0]]).blocks([[2.0]])]
+        [(0, (1, 1))]
+        """
+        X = _matrix(X)
+        features = self._varying()
+        width = max(X.shape[1], int(self.features[-1]) if self.features.size else 0)
+        if features.move_zero():
+            scale, cells = features.scale_cells, len(features.columns)
+        else:
+            scale, cells = features.scale_entries, X.nnz // max(1, X.shape[0])
+        rows_per_block = max(1, _CELLS_PER_BLOCK // max(1, cells))
+        for start in range(0, max(1, X.shape[0]), rows_per_block):
+            rows = slice(start, min(start + rows_per_block, X.shape[0]))
+            block = csr_matrix(X[rows])
+            block.resize(block.shape[0], width)
+            yield rows, scale(block)
+
+    def _varying(self) -> _Features:
+        varies = self.minimum != self.maximum
+        columns = self.features[varies] - 1
+        return _Features(
+            columns, self.lower, self.upper, self.minimum[varies], self.maximum[varies]
+        )
+
+    def apply_labels(self, y: npt.ArrayLike) -> _Doubles:
+        """Scale labels, if their range was observed.
+
+        >>> Range.fit([[1.0], [3.0]], [10, 20], y_limits=(0, 1)).apply_labels([10, 15])
+        array([0. , 0.5])
+        """
+        labels = np.asarray(y, dtype=np.float64)
+        return labels if self.y is None else _rescale(labels, *self.y)
+
+    def unseen(self, X: Any) -> npt.NDArray[np.int64]:
+        """Indices of the features that vary in X but have no range here: svm-scale warns of each.
+
+        >>> Range.fit([[1.0, 2.0], [3.0, 2.0]]).unseen([[1.0, 2.0], [3.0, 4.0]])
+        array([2])
+        """
+        return np.setdiff1d(Range.fit(X).features, self.features)
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Range:
+        """Read a range file strictly; what svm-scale would not write raises LibsvmFormatError.
+
+        >>> import tempfile
+        >>> with tempfile.NamedTemporaryFile("w") as file:
+        ...     print("x", "-1 1", "1 0 4", sep="\\n", file=file, flush=True)
+        ...     Range.read(file.name).maximum
+        array([4.])
+        """
+        text = read_range_file(path)
+        features = np.array([row[0] for row in text.rows], dtype=np.int64)
+        bounds = np.array([row[1:] for row in text.rows], dtype=np.float64).reshape(-1, 2)
+        return cls(*text.x, features, bounds[:, 0].copy(), bounds[:, 1].copy(), text.y)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write a range file as svm-scale does.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     Range.fit([[0.0], [4.0]]).write(f"{folder}/range")
+        ...     open(f"{folder}/range").read()
+        'x\\n-1 1\\n1 0 4\\n'
+        """
+        rows = list(zip(self.features.tolist(), self.minimum.tolist(), self.maximum.tolist()))
+        write_range_file(path, RangeText((self.lower, self.upper), rows, self.y))
+
+
+def _matrix(X: Any) -> csr_matrix:
+    X = csr_matrix(X if issparse(X) else np.asarray(X, dtype=np.float64), dtype=np.float64)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    if not np.isfinite(X.data).all():
+        raise ValueError("X holds NaN or infinity")
+    return X
+
+
+def _check_limits(names: str, lower: float, upper: float) -> None:
+    if not (np.isfinite(lower) and np.isfinite(upper) and lower < upper):
+        raise ValueError(f"{names} must be finite and ascend, got {lower:g} and {upper:g}")
+
+
+def _check_spans(lower: float, upper: float, minimum: _Doubles, maximum: _Doubles) -> None:
+    with np.errstate(over="ignore"):
+        wide = ~np.isfinite((upper - lower) * (maximum - minimum))
+    if wide.any():
+        low, high = np.atleast_1d(minimum)[wide][0], np.atleast_1d(maximum)[wide][0]
+        raise ValueError(f"the range from {low:g} to {high:g} is too wide to scale")
+
+
+def _observe(X: csr_matrix) -> tuple[npt.NDArray[np.int64], _Doubles, _Doubles]:
+    """Index, minimum and maximum of every feature that has an entry, implicit zeros included."""
+    columns = np.arange(X.shape[1])
+    slots = X.indices
+    if X.shape[1] > X.nnz:
+        columns, slots = np.unique(X.indices, return_inverse=True)
+    minimum = np.full(len(columns), np.inf)
+    maximum = np.full(len(columns), -np.inf)
+    np.minimum.at(minimum, slots, X.data)
+    np.maximum.at(maximum, slots, X.data)
+    has_zero = np.bincount(slots, minlength=len(columns)) < X.shape[0]
+    minimum[has_zero] = np.minimum(minimum[has_zero], 0.0)
+    maximum[has_zero] = np.maximum(maximum[has_zero], 0.0)
+    return columns.astype(np.int64) + 1, minimum, maximum

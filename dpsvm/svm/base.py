@@ -1,0 +1,286 @@
+"""What the five estimators share: from the caller's data to the core and back."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.callback import CallbackSupportMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags, check_array, check_consistent_length, check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _num_samples, column_or_1d, validate_data
+
+from dpsvm import _core
+from dpsvm._result import Solution
+from dpsvm.progress import solver_progress
+from dpsvm.svm.callbacks import Subtasks, print_reports
+from dpsvm.svm.fitted import FittedSVM, Floats
+from dpsvm.svm.parameters import CLASSIFIERS, RANDOM_SELECTORS, TABLE, Parameters
+from dpsvm.svm.rows import FLOAT_TYPES, core_rows, scale_gamma
+from dpsvm.svm.threads import thread_count
+from dpsvm.warnings import PrivacyLeakWarning, dpwss_notice
+
+Rows = NDArray[np.intp]
+
+# From a warning in _fit to the caller of fit: _fit, fit, scikit-learn's wrapper of fit, the caller.
+_CALLER = 4
+
+
+def constraints(*names: str) -> dict[str, list[Any]]:
+    """Return scikit-learn's constraints for rows of the table of parameters.
+
+    >>> [str(constraint) for constraint in constraints("nu")["nu"]]
+    ['a float in the range (0.0, 1.0]']
+    """
+    return {name: list(TABLE[name].allowed) for name in names}
+
+
+class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):
+    """A support vector machine trained by the core."""
+
+    _settings: ClassVar[tuple[str, ...]] = (  # parameters handed to the core as they are
+        "degree", "coef0", "tol", "shrinking", "cache_size", "max_iter", "time_limit",
+        "selector", "selection_epsilon", "sigma",
+    )  # fmt: skip
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **constraints(*_settings),
+        "kernel": [*TABLE["kernel"].allowed, callable],
+        "gamma": [StrOptions({"scale", "auto"}), *TABLE["gamma"].allowed],
+        "verbose": ["verbose"],
+        "random_state": ["random_state"],
+        "n_jobs": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Integral, None, -1, closed="right"),
+            None,
+        ],
+    }
+
+    def __init__(
+        self,
+        *,
+        kernel,
+        degree,
+        gamma,
+        coef0,
+        shrinking,
+        tol,
+        cache_size,
+        verbose,
+        max_iter,
+        random_state,
+        selector,
+        selection_epsilon,
+        sigma,
+        time_limit,
+        n_jobs,
+    ):
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.tol = tol
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.selector = selector
+        self.selection_epsilon = selection_epsilon
+        self.sigma = sigma
+        self.time_limit = time_limit
+        self.n_jobs = n_jobs
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        return tags
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None):
+        """Fit the machine to training data.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training rows; float32 and float64 are used without conversion. For
+            ``kernel="precomputed"`` the kernel matrix, of shape (n_samples, n_samples).
+        y : array-like of shape (n_samples,)
+            Class labels, or numbers for regression.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factors of C for each row. Rows of weight zero or less are left out.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        return self._fit(X, y, sample_weight)
+
+    def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Any:
+        threads = thread_count(self.n_jobs)
+        if self.selector == "dpwss":
+            name = "precomputed" if callable(self.kernel) else self.kernel
+            notice = dpwss_notice(self.selection_epsilon, name)
+            warnings.warn(notice, PrivacyLeakWarning, stacklevel=_CALLER)
+        rows, y_checked = self._check_training_data(X, y)
+        weight, kept = _kept_weights(sample_weight, _num_samples(rows))
+        targets = self._targets(y_checked, kept)
+        parameters = self._resolve_parameters(rows)
+        problem = self._problem(rows, kept)
+
+        metadata = None if sample_weight is None else {"sample_weight": sample_weight}
+        data = {"X": X, "y": y, "metadata": metadata}
+        context = self._init_callback_context(max_subtasks=None)
+        context.call_on_fit_task_begin(estimator=self, **data)
+        with (
+            solver_progress(shown=bool(self.verbose)) as display,
+            Subtasks(self, context, display, data) as subtasks,
+        ):
+            solution = _core.train(
+                problem,
+                targets,
+                **parameters.train_options(),
+                seed=self._seed(),
+                threads=threads,
+                sample_weight=weight,
+                class_weight=getattr(self, "class_weight_", None),
+                monitor=subtasks.monitor,
+            )
+        self._keep(solution, parameters, rows, kept)
+        if self.verbose:
+            print_reports(type(self).__name__, solution.reports)
+        for limit in ("max_iter", "time_limit"):
+            if any(report.stop_reason == limit for report in solution.reports):
+                warnings.warn(
+                    f"Solver terminated early ({limit}={getattr(self, limit)}).  Consider "
+                    "pre-processing your data with StandardScaler or MinMaxScaler.",
+                    ConvergenceWarning,
+                    stacklevel=_CALLER,
+                )
+        context.call_on_fit_task_end(estimator=self, reconstruction_attributes={}, **data)
+        return self
+
+    def _check_training_data(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """Return X and y checked; X in the core's form unless a callable kernel will read it."""
+        if callable(self.kernel):
+            if y is not None:
+                y = check_array(column_or_1d(y, warn=True), ensure_2d=False, dtype=None)
+                check_consistent_length(X, y)
+            return X, y
+        if sp.issparse(X) and self.kernel == "precomputed":
+            raise TypeError("Sparse precomputed kernels are not supported.")
+        form = {"dtype": FLOAT_TYPES, "order": "C", "accept_sparse": "csr"}
+        if y is None:
+            X = validate_data(self, X, **form)
+        else:
+            X, y = validate_data(self, X, y, **form)
+        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
+            raise ValueError(
+                "Precomputed matrix must be a square matrix. "
+                f"Input is a {X.shape[0]}x{X.shape[1]} matrix."
+            )
+        return core_rows(X), y
+
+    def _targets(self, y: Any, kept: Rows | None) -> Floats | None:
+        """Return what the core takes as y, for the rows kept."""
+        targets = column_or_1d(y, warn=True).astype(np.float64)
+        return targets if kept is None else targets[kept]
+
+    def _resolve_parameters(self, rows: Any) -> Parameters:
+        if callable(self.kernel) or self.kernel == "precomputed":
+            kernel, gamma = "precomputed", 0.0
+        elif self.gamma == "scale":
+            kernel, gamma = self.kernel, scale_gamma(rows)
+        elif self.gamma == "auto":
+            kernel, gamma = self.kernel, 1.0 / rows.shape[1]
+        else:
+            kernel, gamma = self.kernel, self.gamma
+        settings = {name: getattr(self, name) for name in self._settings}
+        return Parameters(machine=self._machine, kernel=kernel, gamma=gamma, **settings)
+
+    def _problem(self, rows: Any, kept: Rows | None) -> Any:
+        """Return the rows the core trains on, or their kernel matrix."""
+        self._kernel_function = self.kernel if callable(self.kernel) else None
+        self._kernel_rows = rows if callable(self.kernel) else None
+        if self._kernel_function is not None:
+            n_samples = _num_samples(rows)
+            rows = self._gram(rows)
+            if rows.shape != (n_samples, n_samples):
+                shape = f"{rows.shape[0]}x{rows.shape[1]}"
+                raise ValueError(f"kernel returned a {shape} matrix for {n_samples} samples")
+        elif self.kernel != "precomputed":
+            return rows if kept is None else rows[kept]
+        return rows if kept is None else rows[np.ix_(kept, kept)]
+
+    def _seed(self) -> int | None:
+        if self.selector not in RANDOM_SELECTORS or self.random_state is None:
+            return None
+        return int(check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64))
+
+    def _keep(
+        self, solution: Solution, parameters: Parameters, rows: Any, kept: Rows | None
+    ) -> None:
+        """Set the fitted attributes."""
+        if not (np.isfinite(solution.dual_coef).all() and np.isfinite(solution.rho).all()):
+            raise ValueError(
+                "The dual coefficients or intercepts are not finite. The input data may contain "
+                "large values and need to be preprocessed."
+            )
+        support = solution.support if kept is None else kept[solution.support].astype(np.int32)
+        sign = -1.0 if self._two_classes() else 1.0
+        self._parameters = parameters
+        self.shape_fit_ = rows.shape if hasattr(rows, "shape") else (_num_samples(rows),)
+        self.support_ = support
+        self.n_support_ = solution.n_support
+        self.dual_coef_ = sign * solution.dual_coef
+        self.intercept_ = -sign * solution.rho
+        if parameters.kernel == "precomputed":
+            self.support_vectors_ = np.empty((0, 0))
+        else:
+            self.support_vectors_ = rows[support]
+            if sp.issparse(rows):
+                self.dual_coef_ = type(rows)(self.dual_coef_)
+        self._keep_reports(solution)
+
+    def _keep_reports(self, solution: Solution) -> None:
+        reports = solution.reports
+        one = len(reports) == 1
+        iterations = np.array([report.iterations for report in reports], dtype=np.int64)
+        reasons = np.array([report.stop_reason for report in reports])
+        gaps = np.array([report.gap for report in reports])
+        objectives = np.array([report.objective for report in reports])
+        self.n_iter_ = iterations if self._machine in CLASSIFIERS else int(iterations[0])
+        self.stop_reason_ = str(reasons[0]) if one else reasons
+        self.dual_gap_ = float(gaps[0]) if one else gaps
+        self.objective_ = float(objectives[0]) if one else objectives
+        self.fit_status_ = int(not np.all(reasons == "stationary"))
+        self.n_selections_ = sum(report.n_selections for report in reports)
+        self.privacy_guarantee_ = None
+
+
+def _kept_weights(
+    sample_weight: ArrayLike | None, n_samples: int
+) -> tuple[Floats | None, Rows | None]:
+    """Return the positive weights and their rows; None where nothing is weighted or left out."""
+    if sample_weight is None:
+        return None, None
+    weight = check_array(
+        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+    )
+    if weight.shape != (n_samples,):
+        raise ValueError(
+            f"sample_weight and X have incompatible shapes: {weight.shape} for {n_samples} samples"
+        )
+    kept = np.flatnonzero(weight > 0)
+    if not len(kept):
+        raise ValueError("Invalid input - all samples have zero or negative weights.")
+    if len(kept) == n_samples:
+        return weight, None
+    return weight[kept], kept

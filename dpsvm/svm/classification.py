@@ -1,0 +1,233 @@
+"""Classification with C or nu."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from dpsvm.svm.base import constraints
+from dpsvm.svm.classifier import BaseSVC
+
+
+class SVC(BaseSVC):
+    """C-support vector classification.
+
+    Parameters, defaults, fitted attributes and results are those of :class:`sklearn.svm.SVC`,
+    without ``probability``: calibrate with :class:`sklearn.calibration.CalibratedClassifierCV`.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Cost of a margin violation.
+    kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"} or callable, default="rbf"
+        The kernel. A callable takes two collections of rows and returns their kernel matrix.
+    degree : int, default=3
+        Degree of the polynomial kernel.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Coefficient of the rbf, poly and sigmoid kernels: "scale" is 1 / (n_features * X.var()),
+        "auto" is 1 / n_features.
+    coef0 : float, default=0.0
+        Constant term of the poly and sigmoid kernels.
+    shrinking : bool, default=True
+        Whether to set aside variables that look settled.
+    tol : float, default=1e-3
+        The fit stops when the optimality gap is below this.
+    cache_size : float, default=200
+        Memory for kernel rows, in MB.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of C by class; "balanced" is n_samples / (n_classes * samples of the class).
+    verbose : bool, default=False
+        Show progress on standard error.
+    max_iter : int, default=-1
+        Most iterations for each pair of classes; -1 for no limit.
+    decision_function_shape : {"ovr", "ovo"}, default="ovr"
+        With three or more classes, whether ``decision_function`` gives a column per class or per
+        pair of classes. Training is always one against one.
+    break_ties : bool, default=False
+        Whether ``predict`` parts classes of equal votes by ``decision_function``.
+    random_state : int, RandomState or None, default=None
+        Makes the selectors wss3, wss4 and dpwss repeatable; None draws from the operating system.
+    selector : {"wss2", "wss1", "wss3", "wss4", "wss-wr", "dpwss"}, default="wss2"
+        The rule that picks the next pair of variables. "dpwss" carries no privacy guarantee.
+    selection_epsilon : float, default=1.0
+        How sharply dpwss prefers the better pair.
+    sigma : float, default=0.5
+        Smallest share of the largest violation that wss3, wss4 and dpwss accept.
+    time_limit : float or None, default=None
+        Most seconds for the fit.
+    n_jobs : int or None, default=None
+        Threads: None for OMP_NUM_THREADS or else all cores, -1 for all cores. It changes the time
+        a fit takes, never its result.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    class_weight_ : ndarray of shape (n_classes,)
+        Factors of C by class.
+    support_ : ndarray of shape (n_SV,)
+        Training rows that are support vectors, class by class.
+    support_vectors_ : {ndarray, sparse matrix} of shape (n_SV, n_features)
+        Those rows; empty for a precomputed or callable kernel.
+    n_support_ : ndarray of shape (n_classes,)
+        Support vectors of each class.
+    dual_coef_ : {ndarray, sparse matrix} of shape (n_classes - 1, n_SV)
+        Their coefficients, in LIBSVM's layout.
+    intercept_ : ndarray of shape (n_pairs,)
+        Constants of the decision functions.
+    coef_ : {ndarray, sparse matrix} of shape (n_pairs, n_features)
+        Weights of the features, for the linear kernel only.
+    fit_status_ : int
+        0 if every pair was solved to ``tol``, otherwise 1.
+    n_iter_ : ndarray of shape (n_pairs,)
+        Iterations for each pair of classes.
+    stop_reason_ : str, or ndarray of str for several pairs
+        "stationary", "exhausted", "max_iter", "time_limit" or "callback".
+    dual_gap_, objective_ : float, or ndarray for several pairs
+        Optimality gap and dual objective at the end.
+    n_selections_ : int
+        Randomised selections made by dpwss.
+    privacy_guarantee_ : None
+        No privacy guarantee is attached.
+    shape_fit_ : tuple of int
+        Shape of the training data.
+    n_features_in_, feature_names_in_ : int, ndarray of str
+        Features seen by ``fit``.
+
+    Examples
+    --------
+    >>> from dpsvm import SVC
+    >>> machine = SVC(kernel="linear").fit([[0.0], [1.0], [2.0], [3.0]], ["a", "a", "b", "b"])
+    >>> machine.predict([[0.5], [2.5]])
+    array(['a', 'b'], dtype='<U1')
+    >>> machine.support_, machine.stop_reason_
+    (array([1, 2], dtype=int32), 'stationary')
+    """
+
+    _machine = "c-svc"
+    _settings = (*BaseSVC._settings, "C")
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseSVC._parameter_constraints,
+        **constraints("C"),
+    }
+
+    def __init__(
+        self,
+        *,
+        C=1.0,
+        kernel="rbf",
+        degree=3,
+        gamma="scale",
+        coef0=0.0,
+        shrinking=True,
+        tol=1e-3,
+        cache_size=200,
+        class_weight=None,
+        verbose=False,
+        max_iter=-1,
+        decision_function_shape="ovr",
+        break_ties=False,
+        random_state=None,
+        selector="wss2",
+        selection_epsilon=1.0,
+        sigma=0.5,
+        time_limit=None,
+        n_jobs=None,
+    ):
+        super().__init__(
+            kernel=kernel,
+            degree=degree,
+            gamma=gamma,
+            coef0=coef0,
+            shrinking=shrinking,
+            tol=tol,
+            cache_size=cache_size,
+            class_weight=class_weight,
+            verbose=verbose,
+            max_iter=max_iter,
+            decision_function_shape=decision_function_shape,
+            break_ties=break_ties,
+            random_state=random_state,
+            selector=selector,
+            selection_epsilon=selection_epsilon,
+            sigma=sigma,
+            time_limit=time_limit,
+            n_jobs=n_jobs,
+        )
+        self.C = C
+
+
+class NuSVC(BaseSVC):
+    """Nu-support vector classification: :class:`SVC` with nu in place of C.
+
+    Parameters
+    ----------
+    nu : float, default=0.5
+        In (0, 1]: at most this fraction of the rows are margin errors, and at least this fraction
+        are support vectors. An infeasible value raises ValueError in ``fit``.
+    class_weight : dict, "balanced" or None, default=None
+        Kept in ``class_weight_``, but as in LIBSVM without effect on this machine.
+
+    The other parameters, and the attributes, are those of :class:`SVC`.
+
+    Examples
+    --------
+    >>> from dpsvm import NuSVC
+    >>> machine = NuSVC(kernel="linear", nu=0.5).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+    >>> machine.predict([[0.5], [2.5]])
+    array([0, 1])
+    """
+
+    _machine = "nu-svc"
+    _settings = (*BaseSVC._settings, "nu")
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseSVC._parameter_constraints,
+        **constraints("nu"),
+    }
+    _one_class_left = (
+        "specified nu is infeasible: all samples with positive weights belong to the same class"
+    )
+
+    def __init__(
+        self,
+        *,
+        nu=0.5,
+        kernel="rbf",
+        degree=3,
+        gamma="scale",
+        coef0=0.0,
+        shrinking=True,
+        tol=1e-3,
+        cache_size=200,
+        class_weight=None,
+        verbose=False,
+        max_iter=-1,
+        decision_function_shape="ovr",
+        break_ties=False,
+        random_state=None,
+        selector="wss2",
+        selection_epsilon=1.0,
+        sigma=0.5,
+        time_limit=None,
+        n_jobs=None,
+    ):
+        super().__init__(
+            kernel=kernel,
+            degree=degree,
+            gamma=gamma,
+            coef0=coef0,
+            shrinking=shrinking,
+            tol=tol,
+            cache_size=cache_size,
+            class_weight=class_weight,
+            verbose=verbose,
+            max_iter=max_iter,
+            decision_function_shape=decision_function_shape,
+            break_ties=break_ties,
+            random_state=random_state,
+            selector=selector,
+            selection_epsilon=selection_epsilon,
+            sigma=sigma,
+            time_limit=time_limit,
+            n_jobs=n_jobs,
+        )
+        self.nu = nu

@@ -1,0 +1,111 @@
+"""The kernel expansion a fitted machine decides with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from dpsvm import _core
+from dpsvm.svm.parameters import CLASSIFIERS, Parameters
+from dpsvm.svm.rows import FLOAT_TYPES, core_rows
+from dpsvm.svm.voting import pair_count
+
+Floats = NDArray[np.float64]
+
+
+class Expansion:
+    """``sum_t coef_t K(x_t, x) - rho`` for every pair of classes, in LIBSVM's signs.
+
+    The arrays may come from anywhere, even from a model altered after its fit: whatever does not
+    fit together raises ValueError here, before the core reads it.
+
+    >>> line = Expansion(
+    ...     Parameters(machine="epsilon-svr", kernel="linear"),
+    ...     support=[0], support_vectors=np.array([[2.0]]), n_support=np.array([1]),
+    ...     dual_coef=np.array([[0.5]]), rho=np.array([-1.0]), columns=1,
+    ... )
+    >>> line.decision_values(np.array([[3.0]]), threads=1)
+    array([[4.]])
+    """
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        *,
+        support: Any,  # int[vectors], training rows; read for a precomputed kernel only
+        support_vectors: Any,  # (vectors, columns); not read for a precomputed kernel
+        n_support: Any,  # int[classes], vectors of each class; one number without classes
+        dual_coef: Any,  # (classes - 1, vectors); one row without classes
+        rho: Any,  # [pairs]; one number without classes
+        columns: int,  # of the rows to decide; for a precomputed kernel, the training rows
+        n_classes: int = 1,  # 1 without classes
+    ) -> None:
+        self.parameters = parameters
+        self.columns = columns
+        self.n_support = _counts(n_support, n_classes)
+        n_vectors = int(self.n_support.sum(dtype=np.int64))
+        pairs = max(pair_count(n_classes), 1)
+        self.dual_coef = _floats("dual_coef_", dual_coef, (max(n_classes - 1, 1), n_vectors))
+        self.rho = _floats("intercept_", rho, (pairs,))
+        self.support: NDArray[np.int32] | None = None
+        self.support_vectors: Any = None
+        if parameters.kernel == "precomputed":
+            self.support = _indices("support_", support, n_vectors, columns)
+        else:
+            self.support_vectors = _vectors(support_vectors, (n_vectors, columns))
+
+    def decision_values(self, X: Any, *, threads: int) -> Floats:
+        """Return the decisions, of shape (rows, pairs), for rows in the core's form."""
+        if X.shape[1] != self.columns:
+            raise ValueError(f"expected {self.columns} columns, got {X.shape[1]}")
+        return _core.decision_values(
+            X,
+            self.support_vectors,
+            self.dual_coef,
+            self.rho,
+            self.n_support,
+            support=self.support,
+            classifier=self.parameters.machine in CLASSIFIERS,
+            threads=threads,
+            **self.parameters.kernel_options(),
+        )
+
+
+def _counts(values: Any, size: int) -> NDArray[np.int32]:
+    counts = np.asarray(values)
+    if counts.shape != (size,) or counts.dtype.kind not in "iu":
+        raise ValueError(f"n_support_ must be {size} integers, got {values!r}")
+    if size and not 0 <= counts.min() <= counts.max() <= np.iinfo(np.int32).max:
+        raise ValueError(f"n_support_ must be counts, got {values!r}")
+    return counts.astype(np.int32)
+
+
+def _indices(name: str, values: Any, size: int, limit: int) -> NDArray[np.int32]:
+    indices = np.asarray(values)
+    if indices.shape != (size,) or indices.dtype.kind not in "iu":
+        raise ValueError(f"{name} must be {size} integers, got shape {indices.shape}")
+    if size and not 0 <= indices.min() <= indices.max() < limit:
+        raise ValueError(f"{name} must be from 0 to {limit - 1}")
+    return indices.astype(np.int32)
+
+
+def _floats(name: str, values: Any, shape: tuple[int, ...]) -> Floats:
+    dense = values.toarray() if sp.issparse(values) else np.asarray(values)
+    if dense.shape != shape or dense.dtype.kind not in "fiu":
+        got = f"shape {dense.shape} and type {dense.dtype}"
+        raise ValueError(f"{name} must be numbers of shape {shape}, got {got}")
+    if not np.isfinite(dense).all():
+        raise ValueError(f"{name} must be finite")
+    return np.ascontiguousarray(dense, dtype=np.float64)
+
+
+def _vectors(values: Any, shape: tuple[int, int]) -> Any:
+    got = f"shape {np.shape(values)} and type {getattr(values, 'dtype', type(values))}"
+    if np.shape(values) != shape or getattr(values, "dtype", None) not in FLOAT_TYPES:
+        raise ValueError(f"support_vectors_ must be floats of shape {shape}, got {got}")
+    if not np.isfinite(values.data if sp.issparse(values) else values).all():
+        raise ValueError("support_vectors_ must be finite")
+    return core_rows(values)

@@ -1,0 +1,118 @@
+"""The half of an estimator that works on a fitted machine: deciding on new rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dpsvm.svm.expansion import Expansion
+from dpsvm.svm.parameters import CLASSIFIERS, Parameters
+from dpsvm.svm.rows import FLOAT_TYPES, core_rows
+from dpsvm.svm.threads import thread_count
+from dpsvm.svm.voting import pair_dual_coef
+
+Floats = NDArray[np.float64]
+
+
+class FittedSVM:
+    """Decisions from the fitted attributes as they are now, checked anew each time."""
+
+    _machine: ClassVar[str]
+    kernel: str | Callable[[Any, Any], Any]
+    n_jobs: int | None
+    classes_: NDArray[Any]  # classifiers only
+    support_: NDArray[np.int32]
+    support_vectors_: Any
+    n_support_: NDArray[np.int32]
+    dual_coef_: Any
+    intercept_: Floats
+    shape_fit_: tuple[int, ...]
+    _parameters: Parameters  # those of the fit, whatever set_params has done since
+    _kernel_function: Callable[[Any, Any], Any] | None  # a callable kernel
+    _kernel_rows: Any  # the training rows a callable kernel reads
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_parameters")
+
+    def _gram(self, X: Any) -> Any:
+        """Return the callable kernel of X with the training rows."""
+        assert self._kernel_function is not None
+        gram = self._kernel_function(X, self._kernel_rows)
+        gram = gram.toarray() if sp.issparse(gram) else gram
+        return core_rows(check_array(gram, dtype=FLOAT_TYPES, order="C", input_name="kernel"))
+
+    def _two_classes(self) -> bool:
+        """Whether the public signs are turned so that positive means ``classes_[1]``."""
+        return self._machine in CLASSIFIERS and len(self.classes_) == 2
+
+    @property
+    def _gamma(self) -> float:
+        return self._parameters.gamma
+
+    def _expansion(self) -> Expansion:
+        """Return the expansion that the public attributes describe now."""
+        sign = -1.0 if self._two_classes() else 1.0
+        precomputed = self._parameters.kernel == "precomputed"
+        try:
+            return Expansion(
+                self._parameters,
+                support=self.support_,
+                support_vectors=self.support_vectors_,
+                n_support=self.n_support_,
+                dual_coef=sign * self.dual_coef_,
+                rho=-sign * self.intercept_,
+                columns=self.shape_fit_[0 if precomputed else 1],
+                n_classes=len(self.classes_) if self._machine in CLASSIFIERS else 1,
+            )
+        except (TypeError, ValueError) as error:
+            name = type(self).__name__
+            message = f"The internal representation of {name} was altered: {error}"
+            raise ValueError(message) from None
+
+    def _decisions(self, X: Any) -> Floats:
+        """Return the decision of every pair, of shape (n_samples, pairs), in LIBSVM's signs."""
+        check_is_fitted(self)
+        expansion = self._expansion()
+        rows = self._check_query(X, expansion)
+        return expansion.decision_values(rows, threads=thread_count(self.n_jobs))
+
+    def _check_query(self, X: Any, expansion: Expansion) -> Any:
+        """Return the rows to decide in the core's form and in the element type of the model."""
+        vectors = expansion.support_vectors
+        if self._kernel_function is not None:
+            rows = self._gram(X)
+        else:
+            dtype = FLOAT_TYPES if vectors is None else vectors.dtype
+            rows = validate_data(self, X, reset=False, dtype=dtype, order="C", accept_sparse="csr")
+        if vectors is None and rows.shape[1] != expansion.columns:
+            raise ValueError(
+                f"X.shape[1] = {rows.shape[1]} should be equal to {expansion.columns}, "
+                "the number of samples at training time"
+            )
+        if sp.issparse(rows) and not sp.issparse(vectors):
+            name = type(self).__name__
+            raise ValueError(f"cannot use sparse input in {name!r} trained on dense data")
+        if sp.issparse(vectors) and not sp.issparse(rows):
+            rows = type(vectors)(rows)
+        return core_rows(rows)
+
+    @property
+    def coef_(self) -> Any:
+        """Weights of the features, one row per pair of classes; for the linear kernel only."""
+        if self.kernel != "linear":
+            raise AttributeError("coef_ is only available when using a linear kernel")
+        coef = self.dual_coef_
+        if coef.shape[0] > 1:
+            dense = coef.toarray() if sp.issparse(coef) else coef
+            coef = pair_dual_coef(dense, self.n_support_)
+        if sp.issparse(self.support_vectors_):
+            coef = type(self.support_vectors_)(coef)
+        coef = coef @ self.support_vectors_
+        (coef.data if sp.issparse(coef) else coef).flags.writeable = False
+        return coef

@@ -1,0 +1,147 @@
+"""Novelty detection."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import OutlierMixin, _fit_context
+
+from dpsvm.svm.base import BaseSVM, constraints
+
+
+class OneClassSVM(OutlierMixin, BaseSVM):
+    """One-class support vector machine: finds rows unlike those it was fitted on.
+
+    Parameters
+    ----------
+    nu : float, default=0.5
+        In (0, 1]: at most this fraction of the training rows lie outside, and at least this
+        fraction are support vectors.
+
+    The other parameters, and the attributes, are those of :class:`SVR`, and ``offset_``, the
+    opposite of ``intercept_``.
+
+    Examples
+    --------
+    >>> from dpsvm import OneClassSVM
+    >>> machine = OneClassSVM(gamma="auto").fit([[0.0], [0.44], [0.45], [0.46], [1.0]])
+    >>> machine.predict([[0.0], [0.45], [1.0]])
+    array([-1,  1, -1])
+    """
+
+    _machine = "one-class"
+    _settings = (*BaseSVM._settings, "nu")
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseSVM._parameter_constraints,
+        **constraints("nu"),
+    }
+
+    def __init__(
+        self,
+        *,
+        kernel="rbf",
+        degree=3,
+        gamma="scale",
+        coef0=0.0,
+        tol=1e-3,
+        nu=0.5,
+        shrinking=True,
+        cache_size=200,
+        verbose=False,
+        max_iter=-1,
+        random_state=None,
+        selector="wss2",
+        selection_epsilon=1.0,
+        sigma=0.5,
+        time_limit=None,
+        n_jobs=None,
+    ):
+        super().__init__(
+            kernel=kernel,
+            degree=degree,
+            gamma=gamma,
+            coef0=coef0,
+            tol=tol,
+            shrinking=shrinking,
+            cache_size=cache_size,
+            verbose=verbose,
+            max_iter=max_iter,
+            random_state=random_state,
+            selector=selector,
+            selection_epsilon=selection_epsilon,
+            sigma=sigma,
+            time_limit=time_limit,
+            n_jobs=n_jobs,
+        )
+        self.nu = nu
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None, sample_weight=None):
+        """Find the region where most rows lie.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training rows; for ``kernel="precomputed"`` the kernel matrix.
+        y : ignored
+            Present by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row. Rows of weight zero or less are left out.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        self._fit(X, None, sample_weight)
+        self.offset_ = -self.intercept_
+        return self
+
+    def _targets(self, y, kept):
+        return None
+
+    def decision_function(self, X):
+        """Return the signed distance of each row, positive for inliers.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; for ``kernel="precomputed"`` their kernel with the training rows.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples,)
+            ``score_samples(X) - offset_``.
+        """
+        return self._decisions(X)[:, 0]
+
+    def score_samples(self, X):
+        """Return the score of each row before the offset is taken off.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; for ``kernel="precomputed"`` their kernel with the training rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            ``decision_function(X) + offset_``.
+        """
+        return self.decision_function(X) + self.offset_
+
+    def predict(self, X):
+        """Return +1 for each inlier and -1 for each outlier.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; for ``kernel="precomputed"`` their kernel with the training rows.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            +1 or -1.
+        """
+        return np.where(self.decision_function(X) > 0, 1, -1).astype(np.intp)

@@ -1,0 +1,295 @@
+"""The one table of settings behind the estimators, the command line and the model file.
+
+Every row is a field of :class:`Parameters`: its name, LIBSVM's flag and default, the values it may
+take, how its text is read, the key that stores it in a model file, and what it means.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass, field, fields
+from numbers import Integral, Real
+from typing import Any
+
+from sklearn.utils._param_validation import Interval, StrOptions, make_constraint
+
+MACHINES = ("c-svc", "nu-svc", "one-class", "epsilon-svr", "nu-svr")
+"""Machine names, at the position of LIBSVM's code for ``-s``."""
+
+KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
+"""Kernel names, at the position of LIBSVM's code for ``-t``."""
+
+SELECTORS = ("wss2", "wss1", "wss3", "wss4", "wss-wr", "dpwss")
+"""Working-set selectors, the default first."""
+
+RANDOM_SELECTORS = frozenset({"wss3", "wss4", "dpwss"})
+"""The selectors that draw random numbers, and so need a seed to be repeatable."""
+
+CLASSIFIERS = frozenset({"c-svc", "nu-svc"})
+"""The machines that take class labels."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One row of the table.
+
+    >>> TABLE["C"].flag, TABLE["C"].default, TABLE["C"].meaning
+    ('-c', 1.0, 'cost of a violation, in c-svc, epsilon-svr and nu-svr')
+    >>> TABLE["kernel"].read("2")
+    'rbf'
+    """
+
+    name: str
+    meaning: str
+    default: Any  # LIBSVM's, where LIBSVM has the setting
+    allowed: tuple[Any, ...]  # scikit-learn constraints; a value must meet one of them
+    kind: type  # bool, int, float or str: how text is read
+    flag: str | None = None
+    codes: tuple[str, ...] = ()  # names in the order of LIBSVM's numeric codes
+    model_key: str | None = None  # the line of a LIBSVM model file that holds it
+
+    def check(self, value: Any) -> None:
+        """Raise ValueError, naming the value, unless it is one this setting may take.
+
+        >>> TABLE["nu"].check(1.5)
+        Traceback (most recent call last):
+        ...
+        ValueError: nu must be a float in the range (0.0, 1.0], got 1.5
+        """
+        constraints = [make_constraint(constraint) for constraint in self.allowed]
+        if not any(constraint.is_satisfied_by(value) for constraint in constraints):
+            wanted = " or ".join(map(str, constraints))
+            raise ValueError(f"{self.name} must be {wanted}, got {value!r}")
+
+    def read(self, text: str) -> Any:
+        """Return the value that a command line's text stands for; ValueError names flag and text.
+
+        >>> TABLE["shrinking"].read("0")
+        False
+        >>> TABLE["C"].read("much")
+        Traceback (most recent call last):
+        ...
+        ValueError: -c much: not a number
+        """
+        try:
+            value = self._convert(text)
+            self.check(value)
+        except ValueError as error:
+            raise ValueError(f"{self.flag or self.name} {text}: {error}") from None
+        return value
+
+    def _convert(self, text: str) -> Any:
+        if self.codes:
+            return self._decode(text)
+        if self.kind is bool:
+            if text not in ("0", "1"):
+                raise ValueError("must be 0 or 1")
+            return text == "1"
+        if self.kind is str:
+            return text
+        try:
+            return self.kind(text)
+        except ValueError:
+            wanted = "an integer" if self.kind is int else "a number"
+            raise ValueError(f"not {wanted}") from None
+
+    def _decode(self, text: str) -> str:
+        known = {str(code): name for code, name in enumerate(self.codes)}
+        if text not in known:
+            raise ValueError(f"{self.name} must be a code from 0 to {len(self.codes) - 1}")
+        return known[text]
+
+
+def _row(default: Any, meaning: str, *allowed: Any, kind: type, **columns: Any) -> Any:
+    row = {"default": default, "meaning": meaning, "allowed": allowed, "kind": kind, **columns}
+    return field(default=default, metadata=row)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters:
+    """Settings of one training run, checked on construction; the defaults are LIBSVM's.
+
+    >>> Parameters(machine="nu-svc", nu=0.2).kernel
+    'rbf'
+    >>> Parameters(C=-1.0)
+    Traceback (most recent call last):
+    ...
+    ValueError: C must be a float in the range (0.0, inf], got -1.0
+    """
+
+    machine: str = _row(
+        "c-svc",
+        "which machine is trained",
+        StrOptions(set(MACHINES)),
+        kind=str,
+        flag="-s",
+        codes=MACHINES,
+        model_key="svm_type",
+    )
+    kernel: str = _row(
+        "rbf",
+        "kernel function",
+        StrOptions(set(KERNELS)),
+        kind=str,
+        flag="-t",
+        codes=KERNELS,
+        model_key="kernel_type",
+    )
+    degree: int = _row(
+        3,
+        "degree of the polynomial kernel",
+        Interval(Integral, 0, 2**31 - 1, closed="both"),
+        kind=int,
+        flag="-d",
+        model_key="degree",
+    )
+    gamma: float = _row(
+        0.0,
+        "gamma in the kernel; on the command line 0 stands for 1/number of features",
+        Interval(Real, 0.0, None, closed="left"),
+        kind=float,
+        flag="-g",
+        model_key="gamma",
+    )
+    coef0: float = _row(
+        0.0,
+        "constant term in the polynomial and sigmoid kernels",
+        Interval(Real, None, None, closed="neither"),
+        kind=float,
+        flag="-r",
+        model_key="coef0",
+    )
+    C: float = _row(
+        1.0,
+        "cost of a violation, in c-svc, epsilon-svr and nu-svr",
+        Interval(Real, 0.0, None, closed="right"),
+        kind=float,
+        flag="-c",
+    )
+    nu: float = _row(
+        0.5,
+        "bound on the fraction of margin errors, in nu-svc, one-class and nu-svr",
+        Interval(Real, 0.0, 1.0, closed="right"),
+        kind=float,
+        flag="-n",
+    )
+    epsilon: float = _row(
+        0.1,
+        "half width of the tube without loss, in epsilon-svr",
+        Interval(Real, 0.0, None, closed="left"),
+        kind=float,
+        flag="-p",
+    )
+    cache_size: float = _row(
+        100.0,
+        "memory for kernel rows, in MB",
+        Interval(Real, 0, None, closed="neither"),
+        kind=float,
+        flag="-m",
+    )
+    tol: float = _row(
+        1e-3,
+        "stop when the optimality gap is below this",
+        Interval(Real, 0.0, None, closed="neither"),
+        kind=float,
+        flag="-e",
+    )
+    shrinking: bool = _row(
+        True,
+        "whether to set aside variables that look settled",
+        "boolean",
+        kind=bool,
+        flag="-h",
+    )
+    probability: bool = _row(
+        False,
+        "whether the model also gives probability estimates",
+        "boolean",
+        kind=bool,
+        flag="-b",
+    )
+    max_iter: int = _row(
+        -1,
+        "most iterations for one binary problem; -1 for no limit",
+        Interval(Integral, -1, 2**63 - 1, closed="both"),
+        kind=int,
+        flag="--max-iter",
+    )
+    time_limit: float | None = _row(
+        None,
+        "most seconds for the whole training",
+        Interval(Real, 0.0, None, closed="right"),
+        None,
+        kind=float,
+        flag="--time-limit",
+    )
+    selector: str = _row(
+        "wss2",
+        "rule that picks the next pair of variables",
+        StrOptions(set(SELECTORS)),
+        kind=str,
+        flag="--selector",
+    )
+    selection_epsilon: float = _row(
+        1.0,
+        "how sharply dpwss prefers the better pair; not a privacy guarantee",
+        Interval(Real, 0.0, None, closed="neither"),
+        kind=float,
+        flag="--selection-epsilon",
+    )
+    sigma: float = _row(
+        0.5,
+        "smallest share of the largest violation that wss3, wss4 and dpwss accept",
+        Interval(Real, 0.0, 1.0, closed="neither"),
+        kind=float,
+        flag="--sigma",
+    )
+
+    def __post_init__(self) -> None:
+        for name, setting in TABLE.items():
+            setting.check(getattr(self, name))
+
+    def kernel_options(self) -> dict[str, Any]:
+        """Return the kernel's keywords, shared by ``_core.train`` and ``_core.decision_values``.
+
+        >>> Parameters(kernel="linear").kernel_options()
+        {'kernel': 'linear', 'degree': 3, 'gamma': 0.0, 'coef0': 0.0}
+        """
+        return {
+            "kernel": self.kernel,
+            "degree": int(self.degree),
+            "gamma": float(self.gamma),
+            "coef0": float(self.coef0),
+        }
+
+    def train_options(self) -> dict[str, Any]:
+        """Return the keywords of ``_core.train`` that come from these settings.
+
+        >>> Parameters(cache_size=1).train_options()["cache_bytes"]
+        1048576
+        """
+        return {
+            **self.kernel_options(),
+            "machine": self.machine,
+            "C": float(self.C),
+            "nu": float(self.nu),
+            "epsilon": float(self.epsilon),
+            "tol": float(self.tol),
+            "cache_bytes": int(min(self.cache_size * 2**20, sys.maxsize)),
+            "shrinking": bool(self.shrinking),
+            "max_iter": int(self.max_iter),
+            "time_limit": math.inf if self.time_limit is None else float(self.time_limit),
+            "selector": self.selector,
+            "selection_epsilon": float(self.selection_epsilon),
+            "sigma": float(self.sigma),
+        }
+
+
+TABLE: dict[str, Setting] = {
+    column.name: Setting(name=column.name, **column.metadata) for column in fields(Parameters)
+}
+"""The table, by name."""
+
+BY_FLAG: dict[str, Setting] = {row.flag: row for row in TABLE.values() if row.flag}
+"""The table, by command-line flag."""

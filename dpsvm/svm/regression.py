@@ -1,0 +1,168 @@
+"""Regression with epsilon or nu."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from sklearn.base import RegressorMixin
+
+from dpsvm.svm.base import BaseSVM, constraints
+
+
+class BaseSVR(RegressorMixin, BaseSVM):
+    """A support vector regressor."""
+
+    def predict(self, X):
+        """Return the predicted number of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; for ``kernel="precomputed"`` their kernel with the training rows.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,)
+            The predictions.
+        """
+        return self._decisions(X)[:, 0]
+
+
+class SVR(BaseSVR):
+    """Epsilon-support vector regression.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Cost of an error beyond the tube.
+    epsilon : float, default=0.1
+        Half width of the tube within which errors cost nothing.
+
+    The other parameters, and the attributes, are those of :class:`SVC` as far as they concern one
+    machine without classes; ``n_iter_`` is an int.
+
+    Examples
+    --------
+    >>> from dpsvm import SVR
+    >>> machine = SVR(kernel="linear", C=10.0).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
+    >>> machine.predict([[1.0], [3.0]]).round(2)
+    array([1. , 2.8])
+    """
+
+    _machine = "epsilon-svr"
+    _settings = (*BaseSVR._settings, "C", "epsilon")
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseSVR._parameter_constraints,
+        **constraints("C", "epsilon"),
+    }
+
+    def __init__(
+        self,
+        *,
+        kernel="rbf",
+        degree=3,
+        gamma="scale",
+        coef0=0.0,
+        tol=1e-3,
+        C=1.0,
+        epsilon=0.1,
+        shrinking=True,
+        cache_size=200,
+        verbose=False,
+        max_iter=-1,
+        random_state=None,
+        selector="wss2",
+        selection_epsilon=1.0,
+        sigma=0.5,
+        time_limit=None,
+        n_jobs=None,
+    ):
+        super().__init__(
+            kernel=kernel,
+            degree=degree,
+            gamma=gamma,
+            coef0=coef0,
+            tol=tol,
+            shrinking=shrinking,
+            cache_size=cache_size,
+            verbose=verbose,
+            max_iter=max_iter,
+            random_state=random_state,
+            selector=selector,
+            selection_epsilon=selection_epsilon,
+            sigma=sigma,
+            time_limit=time_limit,
+            n_jobs=n_jobs,
+        )
+        self.C = C
+        self.epsilon = epsilon
+
+
+class NuSVR(BaseSVR):
+    """Nu-support vector regression: :class:`SVR` with nu in place of epsilon.
+
+    Parameters
+    ----------
+    nu : float, default=0.5
+        In (0, 1]: at most this fraction of the rows are errors, and at least this fraction are
+        support vectors.
+    C : float, default=1.0
+        Cost of an error beyond the tube.
+
+    The other parameters, and the attributes, are those of :class:`SVR`.
+
+    Examples
+    --------
+    >>> from dpsvm import NuSVR
+    >>> machine = NuSVR(kernel="linear", C=10.0).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
+    >>> machine.predict([[1.0], [3.0]]).round(2)
+    array([1., 3.])
+    """
+
+    _machine = "nu-svr"
+    _settings = (*BaseSVR._settings, "C", "nu")
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseSVR._parameter_constraints,
+        **constraints("C", "nu"),
+    }
+
+    def __init__(
+        self,
+        *,
+        nu=0.5,
+        C=1.0,
+        kernel="rbf",
+        degree=3,
+        gamma="scale",
+        coef0=0.0,
+        shrinking=True,
+        tol=1e-3,
+        cache_size=200,
+        verbose=False,
+        max_iter=-1,
+        random_state=None,
+        selector="wss2",
+        selection_epsilon=1.0,
+        sigma=0.5,
+        time_limit=None,
+        n_jobs=None,
+    ):
+        super().__init__(
+            kernel=kernel,
+            degree=degree,
+            gamma=gamma,
+            coef0=coef0,
+            shrinking=shrinking,
+            tol=tol,
+            cache_size=cache_size,
+            verbose=verbose,
+            max_iter=max_iter,
+            random_state=random_state,
+            selector=selector,
+            selection_epsilon=selection_epsilon,
+            sigma=sigma,
+            time_limit=time_limit,
+            n_jobs=n_jobs,
+        )
+        self.nu = nu
+        self.C = C

@@ -1,0 +1,47 @@
+"""Data rows in the form the core takes, made without touching the caller's arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+FLOAT_TYPES = (np.float64, np.float32)
+"""The element types that are kept as they are; the first is what all others become."""
+
+
+def core_rows(X: Any) -> Any:
+    """Return X as an aligned C-ordered array, or as CSR with sorted indices and no duplicates.
+
+    A CSR matrix is looked at afresh instead of trusting the flags it carries, since the core relies
+    on its indices being in range; a malformed one raises ValueError.
+
+    >>> X = sp.csr_array((np.ones(2), np.array([1, 0]), np.array([0, 2])), shape=(1, 2))
+    >>> core_rows(X).indices, X.indices
+    (array([0, 1]), array([1, 0]))
+    """
+    if not sp.issparse(X):
+        return np.require(np.asarray(X), requirements=["C", "A"])
+    if X.format != "csr":
+        raise ValueError(f"expected CSR rows, got the sparse format {X.format!r}")
+    rows = type(X)((X.data, X.indices, X.indptr), shape=X.shape)
+    rows.check_format(full_check=True)
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return rows
+
+
+def scale_gamma(X: Any) -> float:
+    """Return gamma for ``gamma='scale'``: 1 / (features x variance), or 1 for constant data.
+
+    >>> scale_gamma(np.array([[0.0], [1.0]]))
+    4.0
+    """
+    if sp.issparse(X):
+        X = X.astype(np.float64, copy=False)
+        variance = X.multiply(X).mean() - X.mean() ** 2
+    else:
+        variance = X.var(dtype=np.float64)
+    return 1.0 / (X.shape[1] * float(variance)) if variance != 0 else 1.0

@@ -1,0 +1,102 @@
+"""Each benchmark runs to the end on a small subset, and agrees. No time is ever judged here."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dpsvm
+
+ROOT = Path(__file__).resolve().parent.parent
+BENCH = ROOT / "bench"
+SHARED = Path(os.environ.get("DPSVM_DATA", ROOT.parent / "shared"))
+
+needs_data = pytest.mark.skipif(
+    not (SHARED / "data").is_dir(), reason="no ../shared and no DPSVM_DATA: no data to run on"
+)
+needs_libsvm = pytest.mark.skipif(
+    shutil.which("svm-train") is None or shutil.which("svm-predict") is None,
+    reason="LIBSVM's programs are not on PATH",
+)
+needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
+
+
+def run_bench(script: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a benchmark on the dpsvm these tests import."""
+    home = str(Path(dpsvm.__path__[0]).parent)
+    return subprocess.run(
+        [sys.executable, str(BENCH / script), *words],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": home},
+        check=False,
+    )
+
+
+@needs_data
+def test_exactness_agrees_on_the_quick_sets() -> None:
+    done = run_bench("exactness.py", str(SHARED), "--quick")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "LIBSVM 3.24 as printed (truth/libsvm.csv): 8 of 8" in done.stdout
+
+
+@needs_data
+def test_speed_finds_the_optimum_of_every_library() -> None:
+    done = run_bench("speed.py", str(SHARED), "--quick", "--libraries", "dpsvm", "scikit-learn")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "another optimum than scikit-learn on: none of 1" in done.stdout
+
+
+@needs_data
+def test_dpwss_behaves_as_published_on_a_few_seeds() -> None:
+    done = run_bench("dpwss.py", str(SHARED), "--quick")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("within 6%") == 5
+
+
+@needs_data
+@needs_libsvm
+def test_models_are_exchanged_with_libsvm() -> None:
+    done = run_bench("interop.py", str(SHARED), "--quick")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@needs_data
+def test_threads_give_the_serial_answers_and_print_nothing() -> None:
+    done = run_bench("threads.py", str(SHARED), "--quick")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "bytes written to stdout by the fits: 0" in done.stdout
+
+
+@needs_data
+def test_both_readers_give_the_same_matrix() -> None:
+    done = run_bench("reading.py", str(SHARED), "--quick")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "the same matrices: yes" in done.stdout
+
+
+@needs_compiler
+def test_the_row_reader_survives_mutated_lines_under_sanitizers() -> None:
+    done = run_bench("fuzz.py", "--quick", "--cpp-only")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "no crash, no hang, no uncaught exception: yes" in done.stdout
+
+
+def test_mutated_files_are_accepted_or_refused_never_worse(tmp_path: Path) -> None:
+    done = run_bench("fuzz_readers.py", "--folder", str(tmp_path), "--count", "400")
+    assert done.returncode == 0, done.stderr
+    for kind in ("data accepted", "data refused", "model accepted", "model refused"):
+        assert f'"{kind}"' in done.stdout
+
+
+def test_a_missing_data_folder_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
+    done = run_bench("exactness.py", str(tmp_path))
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert f"no data/ in {tmp_path}" in done.stderr
