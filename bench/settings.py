@@ -22,12 +22,28 @@ if TYPE_CHECKING:
 
 MACHINES = ("c-svc", "nu-svc", "one-class", "epsilon-svr", "nu-svr")  # LIBSVM's -s
 KERNELS = ("linear", "poly", "rbf", "sigmoid")  # LIBSVM's -t
+FLAGS = {
+    "machine": "-s",
+    "kernel": "-t",
+    "C": "-c",
+    "gamma": "-g",
+    "coef0": "-r",
+    "degree": "-d",
+    "nu": "-n",
+    "epsilon": "-p",
+    "tol": "-e",
+    "shrinking": "-h",
+}
 CACHE_MB = 1000
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What to train, with LIBSVM's defaults; gamma None is 1 / features."""
+    """What to train, with LIBSVM's defaults; gamma None is 1 / features.
+
+    Debian's svm-train reads its options in single precision, so real values are rounded to it
+    here, for both sides; defaults, which it keeps in double, are never spelt out to it.
+    """
 
     machine: str = "c-svc"
     kernel: str = "rbf"
@@ -41,32 +57,30 @@ class Setting:
     shrinking: bool = True
     class_weight: tuple[tuple[int, float], ...] = ()
 
+    def __post_init__(self) -> None:
+        for name, value in self.changed().items():
+            if isinstance(value, float):
+                object.__setattr__(self, name, float(np.float32(value)))
+
+    def changed(self) -> dict[str, Any]:
+        """The fields that are not the default."""
+        values = {f.name: (getattr(self, f.name), f.default) for f in fields(self)}
+        return {name: value for name, (value, default) in values.items() if value != default}
+
     @property
     def classifier(self) -> bool:
         return self.machine in ("c-svc", "nu-svc")
 
     def flags(self) -> list[str]:
         """The options of svm-train and of ``dpsvm train``."""
-        values = {
-            "-s": MACHINES.index(self.machine),
-            "-t": KERNELS.index(self.kernel),
-            "-c": self.C,
-            "-g": self.gamma,
-            "-r": self.coef0,
-            "-d": self.degree,
-            "-n": self.nu,
-            "-p": self.epsilon,
-            "-e": self.tol,
-            "-h": int(self.shrinking),
-            "-m": CACHE_MB,
+        values = self.changed() | {
+            "machine": MACHINES.index(self.machine),
+            "kernel": KERNELS.index(self.kernel),
+            "shrinking": int(self.shrinking),
         }
-        values |= {f"-w{label}": weight for label, weight in self.class_weight}
-        return [
-            word
-            for flag, value in values.items()
-            if value is not None
-            for word in (flag, repr(value))
-        ]
+        named = {FLAGS[name]: value for name, value in values.items() if name in FLAGS}
+        named |= {f"-w{label}": weight for label, weight in self.class_weight}
+        return ["-m", str(CACHE_MB), *(w for flag, v in named.items() for w in (flag, repr(v)))]
 
     def keywords(self, n_features: int) -> dict[str, Any]:
         """The keyword arguments of ``dpsvm._core.train``, class weights apart."""
@@ -76,15 +90,9 @@ class Setting:
 
     def describe(self) -> str:
         """The kernel and every value that is not the default."""
-        default = Setting()
-        changed = [
-            f"{f.name}={getattr(self, f.name)}"
-            for f in fields(self)
-            if f.name not in ("machine", "kernel", "class_weight")
-            and getattr(self, f.name) != getattr(default, f.name)
-        ]
-        changed += [f"w{label}={weight:g}" for label, weight in self.class_weight]
-        return " ".join([self.kernel, *changed])
+        plain = {k: v for k, v in self.changed().items() if k in FLAGS}
+        words = [f"{k}={v:g}" for k, v in plain.items() if k not in ("machine", "kernel")]
+        return " ".join([self.kernel, *words, *(f"w{k}={w:g}" for k, w in self.class_weight)])
 
 
 @dataclass(frozen=True)

@@ -160,7 +160,9 @@ const char* Reader::read_entries(const char* p) {
       if (index == 0) fail("index 0 is below 1");
       fail("index " + std::to_string(index) + " does not ascend: it follows " + std::to_string(previous));
     }
-    if (index > options_.max_index) fail("index " + quote(token) + " is beyond " + std::to_string(options_.max_index));
+    if (index > options_.max_index) {
+      fail("index of " + quote(token) + " is beyond " + std::to_string(options_.max_index));
+    }
     double value;
     p = read_value(p + 1, "value", value);
     push(index - base, value);
@@ -174,6 +176,7 @@ const char* Reader::read_value(const char* p, const char* what, double& value) {
     value = p[0] - '0';
     return p + 1;
   }
+  if (ends_token(p)) fail(std::string(what) + " is missing");
   const char* const token = p;
   const Decimal outcome = parse_decimal(p, value);
   if (outcome == Decimal::ok && ends_token(p)) return p;

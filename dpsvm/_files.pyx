@@ -123,27 +123,31 @@ cdef class RowReader:
         """Return leading (rows, leading), data, indices and indptr of the rows in the chunks of text."""
         for chunk in chunks:
             self._feed(chunk)
-        self._feed(None)
+        self._finish()
         return self._arrays()
 
-    def _feed(self, const unsigned char[::1] text):
-        """Parse one chunk, or what is left at the end of the text if it is None."""
+    def _feed(self, const unsigned char[::1] text not None):
         cdef Reader* reader = self.reader.get()
-        cdef size_t start = 0, size, end
-        try:
-            if text is None:
-                with nogil:
-                    reader.finish()
-                return
-            end = text.shape[0]
-            while start < end:
-                size = min(PIECE, end - start)
+        cdef size_t start = 0, size, end = text.shape[0]
+        while start < end:
+            size = min(PIECE, end - start)
+            try:
                 with nogil:
                     reader.feed(<const char*>&text[start], size)
-                start += size
-                PyErr_CheckSignals()
+            except ValueError as error:
+                raise self._located(error) from None
+            start += size
+            PyErr_CheckSignals()
+
+    def _finish(self):
+        try:
+            with nogil:
+                self.reader.get().finish()
         except ValueError as error:
-            raise LibsvmFormatError(self.path, reader.line(), str(error)) from None
+            raise self._located(error) from None
+
+    def _located(self, error):
+        return LibsvmFormatError(self.path, self.reader.get().line(), str(error))
 
     def _arrays(self):
         cdef const SparseRows* rows = &self.reader.get().rows()

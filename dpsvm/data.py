@@ -88,7 +88,7 @@ def _check_classes(y: npt.NDArray[np.float64], reader: RowReader) -> None:
     wrong = np.flatnonzero((y != np.rint(y)) | (np.abs(y) > _LARGEST_INT))
     if wrong.size:
         row = int(wrong[0])
-        reason = f"label {y[row]:.17g} is not a class: classes are whole numbers of 32 bits"
+        reason = f"label {float(y[row])} is not a class: classes are whole numbers of 32 bits"
         raise LibsvmFormatError(reader.path, reader.line_of(row), reason)
 
 
@@ -100,7 +100,7 @@ def _to_single(
     infinite = np.flatnonzero(np.isinf(single))
     if infinite.size:
         row = int(np.searchsorted(indptr, infinite[0], side="right")) - 1
-        reason = f"value {data[infinite[0]]:.17g} is too large for float32"
+        reason = f"value {float(data[infinite[0]])} is too large for float32"
         raise LibsvmFormatError(reader.path, reader.line_of(row), reason)
     return single
 

@@ -48,14 +48,14 @@ def solver_progress(shown: bool = True) -> Iterator[Monitor | None]:
 def describe(progress: Mapping[str, Any]) -> str:
     """One line on how far the solver is.
 
-    >>> describe({"problem": 2, "problems": 45, "iterations": 12000, "gap": 0.25})
+    >>> describe({"problem": 1, "problems": 45, "iteration": 12000, "gap": 0.25})
     'training  problem 2/45  iteration 12,000  gap 0.25'
     """
     parts = ["training"]
     if progress.get("problems", 1) > 1:
-        parts.append(f"problem {progress['problem']}/{progress['problems']}")
-    if "iterations" in progress:
-        parts.append(f"iteration {progress['iterations']:,}")
+        parts.append(f"problem {progress['problem'] + 1}/{progress['problems']}")
+    if "iteration" in progress:
+        parts.append(f"iteration {progress['iteration']:,}")
     if "gap" in progress:
         parts.append(f"gap {progress['gap']:.3g}")
     return "  ".join(parts)

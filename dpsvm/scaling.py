@@ -223,9 +223,9 @@ def _check_spans(lower: float, upper: float, minimum: _Doubles, maximum: _Double
 
 def _observe(X: csr_matrix) -> tuple[npt.NDArray[np.int64], _Doubles, _Doubles]:
     """Index, minimum and maximum of every feature that has an entry, implicit zeros included."""
-    columns = np.arange(X.shape[1])
-    slots = X.indices
-    if X.shape[1] > X.nnz:
+    if X.shape[1] <= X.nnz:
+        columns, slots = np.arange(X.shape[1]), X.indices
+    else:
         columns, slots = np.unique(X.indices, return_inverse=True)
     minimum = np.full(len(columns), np.inf)
     maximum = np.full(len(columns), -np.inf)

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
-from dpsvm import __version__
+from dpsvm._version import __version__
 from dpsvm.cli.options import UsageError
 
 _COMMANDS = {
@@ -83,6 +83,6 @@ def _help() -> str:
             "",
             *(f"  {name:<{width}}  {meaning}" for name, meaning in _COMMANDS.items()),
             "",
-            "dpsvm COMMAND --help explains the flags of a command; dpsvm --version tells the version.",
+            "dpsvm COMMAND --help explains the flags of a command; dpsvm --version tells which.",
         ]
     )

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import scipy
 
-from dpsvm import __version__, _core
+from dpsvm import _core
+from dpsvm._version import __version__
 from dpsvm.cli.log import Log
 from dpsvm.data import atomic_write
 from dpsvm.svm.training import Problem, Trainer

@@ -71,7 +71,7 @@ class Log(Listener):
         print(f"dpsvm train: warning: {text}", file=sys.stderr)
 
     def warn_of_unfinished(self, tol: float) -> None:
-        """Warn, once for each reason, of problems that ended before their gap fell below ``tol``."""
+        """Warn, once for each reason, of problems that ended with a gap above ``tol``."""
         for reason, phrase in _CUT_SHORT.items():
             gaps = [problem["gap"] for problem in self.problems if problem["stop_reason"] == reason]
             if gaps:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,8 +39,9 @@ def help_text() -> str:
         [
             _USAGE,
             "",
-            "Predicts the rows of TEST, a LIBSVM data file, plain or compressed, with MODEL, a LIBSVM",
-            "model file, writes one prediction a line to OUTPUT, and prints how well they fit TEST.",
+            "Predicts the rows of TEST, a LIBSVM data file, plain or compressed, with MODEL, a",
+            "LIBSVM model file, writes one prediction a line to OUTPUT, and prints how well they",
+            "fit the labels of TEST.",
             "",
             *help_lines(FLAGS),
         ]
@@ -57,7 +58,9 @@ def run(arguments: list[str]) -> None:
     model = Model.load(model_path)
     probability = bool(values["probability"])
     notice = _probability_notice(model, model_path, probability)
-    problem = read_problem(test, classes=False, precomputed=model.kernel == "precomputed")
+    problem = read_problem(
+        test, classes=False, precomputed=model.parameters.kernel == "precomputed"
+    )
     threads = thread_count(None) if values["threads"] is None else values["threads"]
     predicted = np.empty(len(problem))
     with atomic_write(output, "wb") as file:
@@ -71,7 +74,7 @@ def run(arguments: list[str]) -> None:
         print("\n".join(notice + _score(model, predicted, problem.y)))
 
 
-def _predict(model: Model, X: object, probability: bool, threads: int) -> tuple[Floats, Iterator[str]]:
+def _predict(model: Model, X: Any, probability: bool, threads: int) -> tuple[Floats, Iterator[str]]:
     """The predictions of some rows, and the lines of the output file that state them."""
     if not probability or model.labels is None:
         predicted = model.predict(X, threads=threads)
@@ -80,23 +83,24 @@ def _predict(model: Model, X: object, probability: bool, threads: int) -> tuple[
     labels = model.labels[np.argmax(estimates, axis=1)]
     lines = (
         " ".join([str(label), *(f"{estimate:g}" for estimate in row)])
-        for label, row in zip(labels, estimates)
+        for label, row in zip(labels, estimates, strict=True)
     )
     return labels.astype(np.float64), lines
 
 
 def _probability_notice(model: Model, path: str, probability: bool) -> list[str]:
-    if probability and model.prob_a is None:
-        raise ValueError(f"{path}: the model does not support probability estimates")
-    if not probability and model.prob_a is not None:
+    if model.prob_a is None:
+        if probability:
+            raise ValueError(f"{path}: the model does not support probability estimates")
+        return []
+    if not probability:
         return ["Model supports probability estimates, but disabled in prediction."]
-    if probability and model.is_regressor:
-        scale = float(model.prob_a[0])
-        return [
-            "Prob. model for test data: target value = predicted value + z,",
-            f"z: Laplace distribution e^(-|z|/sigma)/(2sigma),sigma={scale:g}",
-        ]
-    return []
+    if not model.is_regressor:
+        return []
+    return [
+        "Prob. model for test data: target value = predicted value + z,",
+        f"z: Laplace distribution e^(-|z|/sigma)/(2sigma),sigma={float(model.prob_a[0]):g}",
+    ]
 
 
 def _score(model: Model, predicted: Floats, target: Floats) -> list[str]:

@@ -37,8 +37,8 @@ def help_text() -> str:
         [
             _USAGE,
             "",
-            "Scales each feature of FILE, a LIBSVM data file, plain or compressed, from the range it",
-            "takes there to the range asked for, and prints the scaled file.",
+            "Scales each feature of FILE, a LIBSVM data file, plain or compressed, from the range",
+            "it takes there to the range asked for, and prints the scaled file.",
             "",
             *help_lines(FLAGS),
         ]
@@ -90,10 +90,9 @@ def _print_rows(X: Any, y: NDArray[np.float64]) -> None:
 def _warn_of_unseen(scaling: Range, X: Any, path: str) -> None:
     unseen = scaling.unseen(X).tolist()
     if unseen:
-        shown = ", ".join(map(str, unseen[:_SHOWN_FEATURES])) + ", ..." * (
-            len(unseen) > _SHOWN_FEATURES
-        )
-        _warn(f"{path} has no range for feature {shown}: scaled to 0")
+        shown = ", ".join(map(str, unseen[:_SHOWN_FEATURES]))
+        more = ", ..." if len(unseen) > _SHOWN_FEATURES else ""
+        _warn(f"{path} has no range for feature {shown}{more}: scaled to 0")
 
 
 def _warn(text: str) -> None:

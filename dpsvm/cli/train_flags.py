@@ -49,11 +49,13 @@ LIBSVM_FLAGS = (
         "type",
         choices=tuple(
             f"  {i}  {name:<12} {formula}"
-            for i, (name, formula) in enumerate(zip(KERNELS, _KERNEL_FORMULAS))
+            for i, (name, formula) in enumerate(zip(KERNELS, _KERNEL_FORMULAS, strict=True))
         ),
     ),
     table_flag("degree", "degree"),
-    table_flag("gamma", "gamma", meaning="gamma in the kernel", default_text="1/number of features"),
+    table_flag(
+        "gamma", "gamma", meaning="gamma in the kernel", default_text="1/number of features"
+    ),
     table_flag("coef0", "coef0"),
     table_flag("C", "cost"),
     table_flag("nu", "nu"),
@@ -101,7 +103,9 @@ DPSVM_FLAGS = (
         default_text="one per core",
     ),
     table_flag("time_limit", "seconds", default_text="none"),
-    table_flag("max_iter", "n", default=None, default_text="10^7, or 100 n for n variables if more"),
+    table_flag(
+        "max_iter", "n", default=None, default_text="10^7, or 100 n for n variables if more"
+    ),
     Flag(
         "--json",
         "json",

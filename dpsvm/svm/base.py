@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,16 +20,18 @@ from dpsvm import _core
 from dpsvm._result import Solution
 from dpsvm.progress import solver_progress
 from dpsvm.svm.callbacks import Subtasks, print_reports
-from dpsvm.svm.fitted import FittedSVM, Floats
+from dpsvm.svm.fitted import FittedSVM, Floats, Kernel
 from dpsvm.svm.parameters import CLASSIFIERS, RANDOM_SELECTORS, TABLE, Parameters
 from dpsvm.svm.rows import FLOAT_TYPES, core_rows, scale_gamma
 from dpsvm.svm.threads import thread_count
 from dpsvm.warnings import PrivacyLeakWarning, dpwss_notice
 
 Rows = NDArray[np.intp]
+RandomState = int | np.random.RandomState | None
 
 # From a warning in _fit to the caller of fit: _fit, fit, scikit-learn's wrapper of fit, the caller.
 _CALLER = 4
+_NOT_FINITE = "The dual coefficients or intercepts are not finite"
 
 
 def constraints(*names: str) -> dict[str, list[Any]]:
@@ -41,7 +43,7 @@ def constraints(*names: str) -> dict[str, list[Any]]:
     return {name: list(TABLE[name].allowed) for name in names}
 
 
-class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):
+class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     """A support vector machine trained by the core."""
 
     _settings: ClassVar[tuple[str, ...]] = (  # parameters handed to the core as they are
@@ -64,22 +66,22 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):
     def __init__(
         self,
         *,
-        kernel,
-        degree,
-        gamma,
-        coef0,
-        shrinking,
-        tol,
-        cache_size,
-        verbose,
-        max_iter,
-        random_state,
-        selector,
-        selection_epsilon,
-        sigma,
-        time_limit,
-        n_jobs,
-    ):
+        kernel: Kernel,
+        degree: int,
+        gamma: float | str,
+        coef0: float,
+        shrinking: bool,
+        tol: float,
+        cache_size: float,
+        verbose: bool,
+        max_iter: int,
+        random_state: RandomState,
+        selector: str,
+        selection_epsilon: float,
+        sigma: float,
+        time_limit: float | None,
+        n_jobs: int | None,
+    ) -> None:
         self.kernel = kernel
         self.degree = degree
         self.gamma = gamma
@@ -102,8 +104,8 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):
         tags.input_tags.sparse = self.kernel != "precomputed"
         return tags
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the machine to training data.
 
         Parameters
@@ -123,8 +125,9 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):
         """
         return self._fit(X, y, sample_weight)
 
-    def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Any:
+    def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Self:
         threads = thread_count(self.n_jobs)
+        self.__dict__.pop("_parameters", None)  # a fit that fails leaves no fitted machine
         if self.selector == "dpwss":
             name = "precomputed" if callable(self.kernel) else self.kernel
             notice = dpwss_notice(self.selection_epsilon, name)
@@ -143,17 +146,24 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):
             solver_progress(shown=bool(self.verbose)) as display,
             Subtasks(self, context, display, data) as subtasks,
         ):
-            solution = _core.train(
+            solution = _train(
                 problem,
                 targets,
                 **parameters.train_options(),
                 seed=self._seed(),
                 threads=threads,
                 sample_weight=weight,
-                class_weight=getattr(self, "class_weight_", None),
+                # nu-svc has no C to weigh; LIBSVM ignores class weights there too.
+                class_weight=self.class_weight_ if self._machine == "c-svc" else None,
                 monitor=subtasks.monitor,
             )
         self._keep(solution, parameters, rows, kept)
+        self._tell(solution)
+        context.call_on_fit_task_end(estimator=self, reconstruction_attributes={}, **data)
+        return self
+
+    def _tell(self, solution: Solution) -> None:
+        """Print what ``verbose`` asks for and warn of a fit that was cut short."""
         if self.verbose:
             print_reports(type(self).__name__, solution.reports)
         for limit in ("max_iter", "time_limit"):
@@ -162,25 +172,24 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):
                     f"Solver terminated early ({limit}={getattr(self, limit)}).  Consider "
                     "pre-processing your data with StandardScaler or MinMaxScaler.",
                     ConvergenceWarning,
-                    stacklevel=_CALLER,
+                    stacklevel=_CALLER + 1,
                 )
-        context.call_on_fit_task_end(estimator=self, reconstruction_attributes={}, **data)
-        return self
 
     def _check_training_data(self, X: Any, y: Any) -> tuple[Any, Any]:
         """Return X and y checked; X in the core's form unless a callable kernel will read it."""
+        supervised = self._machine != "one-class"
         if callable(self.kernel):
-            if y is not None:
+            if supervised:
                 y = check_array(column_or_1d(y, warn=True), ensure_2d=False, dtype=None)
                 check_consistent_length(X, y)
             return X, y
         if sp.issparse(X) and self.kernel == "precomputed":
             raise TypeError("Sparse precomputed kernels are not supported.")
         form = {"dtype": FLOAT_TYPES, "order": "C", "accept_sparse": "csr"}
-        if y is None:
-            X = validate_data(self, X, **form)
-        else:
+        if supervised:
             X, y = validate_data(self, X, y, **form)
+        else:
+            X = validate_data(self, X, **form)
         if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
             raise ValueError(
                 "Precomputed matrix must be a square matrix. "
@@ -190,18 +199,18 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):
 
     def _targets(self, y: Any, kept: Rows | None) -> Floats | None:
         """Return what the core takes as y, for the rows kept."""
-        targets = column_or_1d(y, warn=True).astype(np.float64)
+        targets = np.ascontiguousarray(column_or_1d(y, warn=True), dtype=np.float64)
         return targets if kept is None else targets[kept]
 
     def _resolve_parameters(self, rows: Any) -> Parameters:
-        if callable(self.kernel) or self.kernel == "precomputed":
-            kernel, gamma = "precomputed", 0.0
-        elif self.gamma == "scale":
-            kernel, gamma = self.kernel, scale_gamma(rows)
-        elif self.gamma == "auto":
-            kernel, gamma = self.kernel, 1.0 / rows.shape[1]
-        else:
-            kernel, gamma = self.kernel, self.gamma
+        kernel = "precomputed" if callable(self.kernel) else self.kernel
+        gamma: Any = self.gamma
+        if kernel == "precomputed":
+            gamma = 0.0
+        elif gamma == "scale":
+            gamma = scale_gamma(rows)
+        elif gamma == "auto":
+            gamma = 1.0 / rows.shape[1]
         settings = {name: getattr(self, name) for name in self._settings}
         return Parameters(machine=self._machine, kernel=kernel, gamma=gamma, **settings)
 
@@ -209,15 +218,16 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):
         """Return the rows the core trains on, or their kernel matrix."""
         self._kernel_function = self.kernel if callable(self.kernel) else None
         self._kernel_rows = rows if callable(self.kernel) else None
-        if self._kernel_function is not None:
+        if callable(self.kernel):
             n_samples = _num_samples(rows)
-            rows = self._gram(rows)
+            rows = self._kernel_matrix(rows)
             if rows.shape != (n_samples, n_samples):
                 shape = f"{rows.shape[0]}x{rows.shape[1]}"
                 raise ValueError(f"kernel returned a {shape} matrix for {n_samples} samples")
-        elif self.kernel != "precomputed":
-            return rows if kept is None else rows[kept]
-        return rows if kept is None else rows[np.ix_(kept, kept)]
+        if kept is None:
+            return rows
+        square = callable(self.kernel) or self.kernel == "precomputed"
+        return rows[np.ix_(kept, kept)] if square else rows[kept]
 
     def _seed(self) -> int | None:
         if self.selector not in RANDOM_SELECTORS or self.random_state is None:
@@ -230,8 +240,8 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):
         """Set the fitted attributes."""
         if not (np.isfinite(solution.dual_coef).all() and np.isfinite(solution.rho).all()):
             raise ValueError(
-                "The dual coefficients or intercepts are not finite. The input data may contain "
-                "large values and need to be preprocessed."
+                f"{_NOT_FINITE}. The input data may contain large values and need to be "
+                "preprocessed."
             )
         support = solution.support if kept is None else kept[solution.support].astype(np.int32)
         sign = -1.0 if self._two_classes() else 1.0
@@ -263,6 +273,16 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):
         self.fit_status_ = int(not np.all(reasons == "stationary"))
         self.n_selections_ = sum(report.n_selections for report in reports)
         self.privacy_guarantee_ = None
+
+
+def _train(*data: Any, **options: Any) -> Solution:
+    """Call the core; what overflows there is reported in the words scikit-learn's users know."""
+    try:
+        return _core.train(*data, **options)
+    except ValueError as error:
+        if "single precision" in str(error):
+            raise ValueError(f"{_NOT_FINITE}: {error}") from None
+        raise
 
 
 def _kept_weights(

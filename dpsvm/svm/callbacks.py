@@ -15,8 +15,7 @@ class Subtasks:
     """The core's ``monitor`` as subtasks of a fit: each lasts from one call to the next.
 
     Used as a context manager, so that the last subtask ends too. A callback that returns True at
-    the end of a subtask cancels the training; an exception in a callback cancels it and is raised
-    when the core has returned.
+    the end of a subtask cancels the training.
     """
 
     def __init__(self, estimator: Any, context: Any, display: Monitor | None, data: Any) -> None:
@@ -25,7 +24,6 @@ class Subtasks:
         self._display = display
         self._data = data
         self._task: Any = None
-        self._error: BaseException | None = None
         self._has_callbacks = hasattr(estimator, "_skl_callbacks")
 
     @property
@@ -44,20 +42,14 @@ class Subtasks:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._error is not None:
-            raise self._error
         if self._has_callbacks and error is None:
             self._end()
 
     def _step(self, progress: Mapping[str, Any]) -> bool:
         if self._display is not None:
             self._display(progress)
-        try:
-            cancelled = self._end()
-            self._begin()
-        except BaseException as error:
-            self._error = error
-            return True
+        cancelled = self._end()
+        self._begin()
         return cancelled
 
     def _begin(self) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from dpsvm.svm.base import constraints
+from dpsvm.svm.base import RandomState, constraints
 from dpsvm.svm.classifier import BaseSVC
+from dpsvm.svm.fitted import Kernel
 
 
 class SVC(BaseSVC):
@@ -113,26 +115,26 @@ class SVC(BaseSVC):
     def __init__(
         self,
         *,
-        C=1.0,
-        kernel="rbf",
-        degree=3,
-        gamma="scale",
-        coef0=0.0,
-        shrinking=True,
-        tol=1e-3,
-        cache_size=200,
-        class_weight=None,
-        verbose=False,
-        max_iter=-1,
-        decision_function_shape="ovr",
-        break_ties=False,
-        random_state=None,
-        selector="wss2",
-        selection_epsilon=1.0,
-        sigma=0.5,
-        time_limit=None,
-        n_jobs=None,
-    ):
+        C: float = 1.0,
+        kernel: Kernel = "rbf",
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        tol: float = 1e-3,
+        cache_size: float = 200,
+        class_weight: Mapping[Any, float] | str | None = None,
+        verbose: bool = False,
+        max_iter: int = -1,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+        random_state: RandomState = None,
+        selector: str = "wss2",
+        selection_epsilon: float = 1.0,
+        sigma: float = 0.5,
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
         super().__init__(
             kernel=kernel,
             degree=degree,
@@ -190,26 +192,26 @@ class NuSVC(BaseSVC):
     def __init__(
         self,
         *,
-        nu=0.5,
-        kernel="rbf",
-        degree=3,
-        gamma="scale",
-        coef0=0.0,
-        shrinking=True,
-        tol=1e-3,
-        cache_size=200,
-        class_weight=None,
-        verbose=False,
-        max_iter=-1,
-        decision_function_shape="ovr",
-        break_ties=False,
-        random_state=None,
-        selector="wss2",
-        selection_epsilon=1.0,
-        sigma=0.5,
-        time_limit=None,
-        n_jobs=None,
-    ):
+        nu: float = 0.5,
+        kernel: Kernel = "rbf",
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        tol: float = 1e-3,
+        cache_size: float = 200,
+        class_weight: Mapping[Any, float] | str | None = None,
+        verbose: bool = False,
+        max_iter: int = -1,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+        random_state: RandomState = None,
+        selector: str = "wss2",
+        selection_epsilon: float = 1.0,
+        sigma: float = 0.5,
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
         super().__init__(
             kernel=kernel,
             degree=degree,

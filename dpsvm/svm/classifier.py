@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,11 +13,12 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from dpsvm.svm.base import BaseSVM, Floats, Rows
+from dpsvm.svm.base import BaseSVM, Rows
+from dpsvm.svm.fitted import Floats
 from dpsvm.svm.voting import one_vs_rest, winners
 
 
-class BaseSVC(ClassifierMixin, BaseSVM):
+class BaseSVC(ClassifierMixin, BaseSVM):  # type: ignore[misc]
     """A support vector classifier: one machine for every pair of classes."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -26,7 +28,14 @@ class BaseSVC(ClassifierMixin, BaseSVM):
         "break_ties": ["boolean"],
     }
 
-    def __init__(self, *, class_weight, decision_function_shape, break_ties, **common):
+    def __init__(
+        self,
+        *,
+        class_weight: Mapping[Any, float] | str | None,
+        decision_function_shape: str,
+        break_ties: bool,
+        **common: Any,
+    ) -> None:
         super().__init__(**common)
         self.class_weight = class_weight
         self.decision_function_shape = decision_function_shape
@@ -57,7 +66,7 @@ class BaseSVC(ClassifierMixin, BaseSVM):
         "Invalid input - all samples with positive weights belong to the same class."
     )
 
-    def decision_function(self, X):
+    def decision_function(self, X: Any) -> Floats:
         """Return how strongly each row speaks for the classes.
 
         Parameters
@@ -78,7 +87,7 @@ class BaseSVC(ClassifierMixin, BaseSVM):
             return one_vs_rest(decisions, len(self.classes_))
         return decisions
 
-    def predict(self, X):
+    def predict(self, X: Any) -> NDArray[Any]:
         """Return the label of each row.
 
         Parameters

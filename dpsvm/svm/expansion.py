@@ -61,7 +61,7 @@ class Expansion:
         """Return the decisions, of shape (rows, pairs), for rows in the core's form."""
         if X.shape[1] != self.columns:
             raise ValueError(f"expected {self.columns} columns, got {X.shape[1]}")
-        return _core.decision_values(
+        decisions: Floats = _core.decision_values(
             X,
             self.support_vectors,
             self.dual_coef,
@@ -72,6 +72,7 @@ class Expansion:
             threads=threads,
             **self.parameters.kernel_options(),
         )
+        return decisions
 
 
 def _counts(values: Any, size: int) -> NDArray[np.int32]:

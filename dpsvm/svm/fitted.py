@@ -18,13 +18,14 @@ from dpsvm.svm.threads import thread_count
 from dpsvm.svm.voting import pair_dual_coef
 
 Floats = NDArray[np.float64]
+Kernel = str | Callable[[Any, Any], Any]
 
 
 class FittedSVM:
     """Decisions from the fitted attributes as they are now, checked anew each time."""
 
     _machine: ClassVar[str]
-    kernel: str | Callable[[Any, Any], Any]
+    kernel: Kernel
     n_jobs: int | None
     classes_: NDArray[Any]  # classifiers only
     support_: NDArray[np.int32]
@@ -40,12 +41,12 @@ class FittedSVM:
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_parameters")
 
-    def _gram(self, X: Any) -> Any:
+    def _kernel_matrix(self, X: Any) -> Any:
         """Return the callable kernel of X with the training rows."""
         assert self._kernel_function is not None
-        gram = self._kernel_function(X, self._kernel_rows)
-        gram = gram.toarray() if sp.issparse(gram) else gram
-        return core_rows(check_array(gram, dtype=FLOAT_TYPES, order="C", input_name="kernel"))
+        matrix = self._kernel_function(X, self._kernel_rows)
+        matrix = matrix.toarray() if sp.issparse(matrix) else matrix
+        return core_rows(check_array(matrix, dtype=FLOAT_TYPES, order="C", input_name="kernel"))
 
     def _two_classes(self) -> bool:
         """Whether the public signs are turned so that positive means ``classes_[1]``."""
@@ -86,7 +87,7 @@ class FittedSVM:
         """Return the rows to decide in the core's form and in the element type of the model."""
         vectors = expansion.support_vectors
         if self._kernel_function is not None:
-            rows = self._gram(X)
+            rows = self._kernel_matrix(X)
         else:
             dtype = FLOAT_TYPES if vectors is None else vectors.dtype
             rows = validate_data(self, X, reset=False, dtype=dtype, order="C", accept_sparse="csr")

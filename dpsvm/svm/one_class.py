@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import OutlierMixin, _fit_context
 
-from dpsvm.svm.base import BaseSVM, constraints
+from dpsvm.svm.base import BaseSVM, RandomState, Rows, constraints
+from dpsvm.svm.fitted import Floats, Kernel
 
 
-class OneClassSVM(OutlierMixin, BaseSVM):
+class OneClassSVM(OutlierMixin, BaseSVM):  # type: ignore[misc]
     """One-class support vector machine: finds rows unlike those it was fitted on.
 
     Parameters
@@ -40,23 +42,23 @@ class OneClassSVM(OutlierMixin, BaseSVM):
     def __init__(
         self,
         *,
-        kernel="rbf",
-        degree=3,
-        gamma="scale",
-        coef0=0.0,
-        tol=1e-3,
-        nu=0.5,
-        shrinking=True,
-        cache_size=200,
-        verbose=False,
-        max_iter=-1,
-        random_state=None,
-        selector="wss2",
-        selection_epsilon=1.0,
-        sigma=0.5,
-        time_limit=None,
-        n_jobs=None,
-    ):
+        kernel: Kernel = "rbf",
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        nu: float = 0.5,
+        shrinking: bool = True,
+        cache_size: float = 200,
+        verbose: bool = False,
+        max_iter: int = -1,
+        random_state: RandomState = None,
+        selector: str = "wss2",
+        selection_epsilon: float = 1.0,
+        sigma: float = 0.5,
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
         super().__init__(
             kernel=kernel,
             degree=degree,
@@ -76,8 +78,8 @@ class OneClassSVM(OutlierMixin, BaseSVM):
         )
         self.nu = nu
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None, sample_weight=None):
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find the region where most rows lie.
 
         Parameters
@@ -98,10 +100,10 @@ class OneClassSVM(OutlierMixin, BaseSVM):
         self.offset_ = -self.intercept_
         return self
 
-    def _targets(self, y, kept):
+    def _targets(self, y: Any, kept: Rows | None) -> None:
         return None
 
-    def decision_function(self, X):
+    def decision_function(self, X: Any) -> Floats:
         """Return the signed distance of each row, positive for inliers.
 
         Parameters
@@ -116,7 +118,7 @@ class OneClassSVM(OutlierMixin, BaseSVM):
         """
         return self._decisions(X)[:, 0]
 
-    def score_samples(self, X):
+    def score_samples(self, X: Any) -> Floats:
         """Return the score of each row before the offset is taken off.
 
         Parameters
@@ -131,7 +133,7 @@ class OneClassSVM(OutlierMixin, BaseSVM):
         """
         return self.decision_function(X) + self.offset_
 
-    def predict(self, X):
+    def predict(self, X: Any) -> NDArray[np.intp]:
         """Return +1 for each inlier and -1 for each outlier.
 
         Parameters

@@ -6,13 +6,14 @@ from typing import Any, ClassVar
 
 from sklearn.base import RegressorMixin
 
-from dpsvm.svm.base import BaseSVM, constraints
+from dpsvm.svm.base import BaseSVM, RandomState, constraints
+from dpsvm.svm.fitted import Floats, Kernel
 
 
-class BaseSVR(RegressorMixin, BaseSVM):
+class BaseSVR(RegressorMixin, BaseSVM):  # type: ignore[misc]
     """A support vector regressor."""
 
-    def predict(self, X):
+    def predict(self, X: Any) -> Floats:
         """Return the predicted number of each row.
 
         Parameters
@@ -59,24 +60,24 @@ class SVR(BaseSVR):
     def __init__(
         self,
         *,
-        kernel="rbf",
-        degree=3,
-        gamma="scale",
-        coef0=0.0,
-        tol=1e-3,
-        C=1.0,
-        epsilon=0.1,
-        shrinking=True,
-        cache_size=200,
-        verbose=False,
-        max_iter=-1,
-        random_state=None,
-        selector="wss2",
-        selection_epsilon=1.0,
-        sigma=0.5,
-        time_limit=None,
-        n_jobs=None,
-    ):
+        kernel: Kernel = "rbf",
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        C: float = 1.0,
+        epsilon: float = 0.1,
+        shrinking: bool = True,
+        cache_size: float = 200,
+        verbose: bool = False,
+        max_iter: int = -1,
+        random_state: RandomState = None,
+        selector: str = "wss2",
+        selection_epsilon: float = 1.0,
+        sigma: float = 0.5,
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
         super().__init__(
             kernel=kernel,
             degree=degree,
@@ -129,24 +130,24 @@ class NuSVR(BaseSVR):
     def __init__(
         self,
         *,
-        nu=0.5,
-        C=1.0,
-        kernel="rbf",
-        degree=3,
-        gamma="scale",
-        coef0=0.0,
-        shrinking=True,
-        tol=1e-3,
-        cache_size=200,
-        verbose=False,
-        max_iter=-1,
-        random_state=None,
-        selector="wss2",
-        selection_epsilon=1.0,
-        sigma=0.5,
-        time_limit=None,
-        n_jobs=None,
-    ):
+        nu: float = 0.5,
+        C: float = 1.0,
+        kernel: Kernel = "rbf",
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        tol: float = 1e-3,
+        cache_size: float = 200,
+        verbose: bool = False,
+        max_iter: int = -1,
+        random_state: RandomState = None,
+        selector: str = "wss2",
+        selection_epsilon: float = 1.0,
+        sigma: float = 0.5,
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
         super().__init__(
             kernel=kernel,
             degree=degree,

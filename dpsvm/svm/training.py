@@ -94,7 +94,7 @@ class Trainer:
     parameters: Parameters
     class_weight: Mapping[int, float] = field(default_factory=dict)  # factors on C, by label
     seed: int | None = None  # of the folds (None: 1, as in LIBSVM) and of random selectors
-    threads: int = 1
+    threads: int = 1  # the result does not depend on it
     listener: Listener = field(default_factory=Listener)
     watch: Callable[[], AbstractContextManager[Monitor | None]] = nullcontext
 
@@ -158,7 +158,8 @@ class Trainer:
         weight = np.array([self.class_weight.get(int(label), 1.0) for label in labels])
         solution = self._solve(problem, codes, weight)
         sigmoids = []
-        for report, i, j in zip(solution.reports, *np.triu_indices(len(labels), 1)):
+        pairs = zip(*np.triu_indices(len(labels), 1), strict=True)
+        for report, (i, j) in zip(solution.reports, pairs, strict=True):
             if probability:
                 pair = problem.take(np.concatenate([groups[i], groups[j]]))
                 positive = np.arange(len(pair)) < len(groups[i])
@@ -211,16 +212,14 @@ class Trainer:
             )
 
     def _model(self, problem: Problem, solution: Solution, **parts: Any) -> Model:
-        support = solution.support
-        precomputed = problem.serials is not None
+        serials, support = problem.serials, solution.support
         return Model(
-            machine=self.parameters.machine,
-            **self.parameters.kernel_options(),
+            parameters=self.parameters,
             rho=solution.rho,
             n_support=solution.n_support,
             dual_coef=solution.dual_coef,
-            support_vectors=None if precomputed else problem.X[support],
-            serials=problem.serials[support] if precomputed else None,
+            support_vectors=problem.X[support] if serials is None else None,
+            serials=None if serials is None else serials[support],
             **parts,
         )
 

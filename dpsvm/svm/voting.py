@@ -7,6 +7,7 @@ Pairs come in LIBSVM's order (0, 1), (0, 2), ..., (1, 2), ...; a positive decisi
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +36,8 @@ def winners(decisions: Floats, n_classes: int) -> NDArray[np.intp]:
     for first, block in _blocks(decisions, n_classes):
         votes[:, first] += (block > 0).sum(axis=1)
         votes[:, first + 1 :] += block <= 0
-    return votes.argmax(axis=1)
+    best: NDArray[np.intp] = votes.argmax(axis=1)
+    return best
 
 
 def one_vs_rest(decisions: Floats, n_classes: int) -> Floats:
@@ -55,7 +57,8 @@ def one_vs_rest(decisions: Floats, n_classes: int) -> Floats:
         scores[:, first + 1 :] += block < 0
         margins[:, first] += block.sum(axis=1)
         margins[:, first + 1 :] -= block
-    return scores + margins / (3 * (np.abs(margins) + 1))
+    scores += margins / (3 * (np.abs(margins) + 1))
+    return scores
 
 
 def pair_dual_coef(dual_coef: Floats, n_support: NDArray[np.int32]) -> Floats:
@@ -71,9 +74,9 @@ def pair_dual_coef(dual_coef: Floats, n_support: NDArray[np.int32]) -> Floats:
     """
     n_classes = len(n_support)
     ends = np.cumsum(n_support)
-    vectors = [slice(end - size, end) for size, end in zip(n_support, ends)]
+    vectors = [slice(end - size, end) for size, end in zip(n_support, ends, strict=True)]
     table = np.zeros((pair_count(n_classes), dual_coef.shape[1]))
-    for row, (i, j) in zip(table, zip(*np.triu_indices(n_classes, 1))):
+    for row, (i, j) in zip(table, combinations(range(n_classes), 2), strict=True):
         row[vectors[i]] = dual_coef[j - 1, vectors[i]]
         row[vectors[j]] = dual_coef[i, vectors[j]]
     return table

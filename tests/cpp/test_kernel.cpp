@@ -1,0 +1,119 @@
+// Kernel blocks against the formulas, in every layout, after exchanges and with threads.
+#include "kernel.hpp"
+
+#include <cmath>
+#include <vector>
+
+#include "check.hpp"
+#include "qmatrix.hpp"
+#include "samples.hpp"
+
+using namespace dpsvm;
+
+namespace {
+
+double formula(const KernelSpec& spec, const double* x, const double* z, Index d) {
+  double dot = 0, xx = 0, zz = 0;
+  for (Index k = 0; k < d; ++k) dot += x[k] * z[k], xx += x[k] * x[k], zz += z[k] * z[k];
+  switch (spec.type) {
+    case KernelType::poly:
+      return std::pow(spec.gamma * dot + spec.coef0, spec.degree);
+    case KernelType::rbf:
+      return std::exp(-spec.gamma * (xx + zz - 2 * dot));
+    case KernelType::sigmoid:
+      return std::tanh(spec.gamma * dot + spec.coef0);
+    default:
+      return dot;
+  }
+}
+
+std::vector<float> block(Kernel& kernel, const std::vector<Index>& rows, Index begin, Index end) {
+  std::vector<float> values(rows.size() * (end - begin));
+  std::vector<float*> out;
+  for (std::size_t r = 0; r < rows.size(); ++r) out.push_back(values.data() + r * (end - begin));
+  kernel.block(rows.data(), static_cast<Index>(rows.size()), begin, end, out.data());
+  return values;
+}
+
+void layouts_agree_to_the_bit(const KernelSpec& spec, double zeros) {
+  const Index n = 1203, d = 13;
+  const Cloud cloud = make_cloud(n, d, zeros, 5);
+  const Csr csr = to_csr(cloud);
+  ThreadPool alone(1), three(3);
+  const auto dense = make_kernel(cloud.view(), all_rows(n), spec, alone);
+  const auto sparse = make_kernel(csr.view(), all_rows(n), spec, three);
+  for (Kernel* kernel : {dense.get(), sparse.get()}) {
+    kernel->swap(3, 700);
+    kernel->swap(3, 11);
+  }
+  auto order = all_rows(n);
+  std::swap(order[3], order[700]);
+  std::swap(order[3], order[11]);
+
+  const std::vector<Index> rows = {0, 3, 11, 700, 1202};
+  for (auto [begin, end] : {std::pair<Index, Index>{0, n}, {5, 6}, {17, 1001}}) {
+    const auto a = block(*dense, rows, begin, end), b = block(*sparse, rows, begin, end);
+    CHECK(a == b);
+    for (std::size_t r = 0; r < rows.size(); ++r)
+      for (Index j = begin; j < end; ++j) {
+        const double expected =
+            formula(spec, &cloud.x[order[rows[r]] * d], &cloud.x[order[j] * d], d);
+        CHECK(std::fabs(a[r * (end - begin) + (j - begin)] - expected) <= 1e-6 * (1 + std::fabs(expected)));
+      }
+  }
+  CHECK(std::fabs(dense->diagonal(3) - formula(spec, &cloud.x[11 * d], &cloud.x[11 * d], d)) < 1e-12);
+  CHECK_EQUAL(dense->diagonal(3), sparse->diagonal(3));
+}
+
+void cached_rows_survive_any_order_of_requests(bool doubled) {
+  const Index n = 60, d = 3;
+  const Cloud cloud = make_cloud(n, d, 0.0, 9);
+  const KernelSpec spec;
+  ThreadPool alone(1);
+  auto q = make_qmatrix(make_kernel(cloud.view(), all_rows(n), spec, alone), 5 * n * sizeof(float), doubled);
+  const Index size = doubled ? 2 * n : n;
+  auto order = all_rows(size);
+  Random random(1);
+  for (int round = 0; round < 300; ++round) {
+    if (round % 20 == 19) {
+      Index i = random.below(size - 1), j = i + 1 + random.below(size - i - 1);
+      q->swap({{i, j}});
+      std::swap(order[i], order[j]);
+    }
+    const Index i = random.below(size), length = 1 + random.below(size);
+    if (round % 7 == 0) q->prefetch(&i, 1, length);
+    const float* row = q->row(i, length);
+    for (Index t = 0; t < length; ++t) {
+      const double expected = formula(spec, &cloud.x[order[i] % n * d], &cloud.x[order[t] % n * d], d);
+      CHECK(std::fabs(row[t] - expected) < 1e-6);
+    }
+  }
+  CHECK(q->statistics().misses > 0);
+  CHECK(q->statistics().evaluations >= q->statistics().misses);
+}
+
+void values_beyond_single_precision_are_refused() {
+  const std::vector<double> x = {1e30, 1.0};
+  const DenseView<double> view{x.data(), 2, 1, 1};
+  ThreadPool alone(1);
+  KernelSpec linear;
+  linear.type = KernelType::linear;
+  CHECK_THROWS(make_kernel(view, all_rows(2), linear, alone), InvalidInput);
+}
+
+}  // namespace
+
+int main() {
+  for (KernelType type : {KernelType::linear, KernelType::poly, KernelType::rbf, KernelType::sigmoid}) {
+    KernelSpec spec;
+    spec.type = type;
+    spec.gamma = 0.3;
+    spec.coef0 = 0.5;
+    layouts_agree_to_the_bit(spec, 0.1);
+    layouts_agree_to_the_bit(spec, 0.9);
+  }
+  cached_rows_survive_any_order_of_requests(false);
+  cached_rows_survive_any_order_of_requests(true);
+  values_beyond_single_precision_are_refused();
+  return check::result();
+}

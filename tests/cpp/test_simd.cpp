@@ -1,0 +1,159 @@
+// Every level against a plain loop: double precision to the bit, whatever the length.
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "check.hpp"
+#include "random.hpp"
+#include "simd.hpp"
+
+using namespace dpsvm;
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+struct Arrays {
+  std::vector<double> v, diag;
+  std::vector<float> ki, kj;
+  std::vector<std::uint8_t> side;
+};
+
+// Values from a small set, so that ties are common.
+Arrays random_arrays(Index n, Random& random) {
+  Arrays a;
+  for (Index t = 0; t < n; ++t) {
+    a.v.push_back(0.25 * static_cast<double>(random.below(9)) - 1.0);
+    a.diag.push_back(0.5 * static_cast<double>(random.below(3)));
+    a.ki.push_back(0.5f * static_cast<float>(random.below(5)) - 1.0f);
+    a.kj.push_back(static_cast<float>(random.uniform()));
+    a.side.push_back(static_cast<std::uint8_t>(random.below(16)));
+  }
+  return a;
+}
+
+Extreme plain_argmax(const Arrays& a, std::uint8_t bit) {
+  Extreme best{-kInfinity, -1};
+  for (Index t = 0; t < static_cast<Index>(a.v.size()); ++t)
+    if ((a.side[t] & bit) && a.v[t] >= best.value) best = {a.v[t], t};
+  return best;
+}
+
+void scans_agree(const Simd& level, Index n, Random& random) {
+  Arrays a = random_arrays(n, random);
+  for (std::uint8_t bit : {1, 2, 4, 8}) {
+    const Extreme expected = plain_argmax(a, bit), found = level.argmax(a.v.data(), a.side.data(), bit, n);
+    CHECK_EQUAL(found.index, expected.index);
+    CHECK(found.value == expected.value);
+
+    Arrays negated = a;
+    for (double& v : negated.v) v = -v;
+    const Extreme least = level.argmin(negated.v.data(), a.side.data(), bit, n);
+    CHECK_EQUAL(least.index, expected.index);
+    CHECK(least.value == -expected.value);
+
+    const double m = 0.3, diag_i = 1.0;
+    SecondOrder wanted{-1, -kInfinity, kInfinity};
+    for (Index t = 0; t < n; ++t) {
+      if (!(a.side[t] & bit)) continue;
+      wanted.lowest = std::min(wanted.lowest, a.v[t]);
+      const double b = m - a.v[t];
+      double curvature = diag_i + a.diag[t] - 2.0 * static_cast<double>(a.ki[t]);
+      if (curvature <= 0) curvature = kTau;
+      if (b > 0 && b * b / curvature >= wanted.gain) wanted = {t, b * b / curvature, wanted.lowest};
+    }
+    const SecondOrder second =
+        level.second_order(a.v.data(), a.ki.data(), a.diag.data(), a.side.data(), bit, m, diag_i, n);
+    CHECK_EQUAL(second.index, wanted.index);
+    CHECK(second.gain == wanted.gain);
+    CHECK(second.lowest == wanted.lowest);
+  }
+}
+
+void updates_agree(const Simd& level, Index n, Random& random) {
+  Arrays a = random_arrays(n, random), b = a;
+  const double di = 0.1, dj = -0.7, c = 1.0 / 3.0;
+  for (Index t = 0; t < n; ++t) b.v[t] -= static_cast<double>(a.ki[t]) * di + static_cast<double>(a.kj[t]) * dj;
+  const Extreme found =
+      level.update(a.v.data(), a.ki.data(), di, a.kj.data(), dj, a.side.data(), std::uint8_t{1}, n);
+  CHECK(a.v == b.v);
+  CHECK_EQUAL(found.index, plain_argmax(b, 1).index);
+
+  for (Index t = 0; t < n; ++t) b.v[t] += c * static_cast<double>(a.kj[t]);
+  level.accumulate(a.v.data(), a.kj.data(), c, n);
+  CHECK(a.v == b.v);
+}
+
+template <class T>
+void dots_agree(void (*dots)(const T*, Index, Index, const T* const*, Index, T*, Index), Index panels, Index depth,
+                Index count, double tolerance, Random& random) {
+  const Index width = panels * kPanel<T>;
+  std::vector<T> packed(width * depth), out(count * width), queries(count * depth);
+  for (T& x : packed) x = static_cast<T>(random.uniform() - 0.5);
+  for (T& x : queries) x = static_cast<T>(random.uniform() - 0.5);
+  std::vector<const T*> pointers;
+  for (Index r = 0; r < count; ++r) pointers.push_back(queries.data() + r * depth);
+  dots(packed.data(), panels, depth, pointers.data(), count, out.data(), width);
+  for (Index r = 0; r < count; ++r)
+    for (Index j = 0; j < width; ++j) {
+      T sum{};
+      for (Index k = 0; k < depth; ++k)
+        sum += queries[r * depth + k] * packed[(j / kPanel<T> * depth + k) * kPanel<T> + j % kPanel<T>];
+      CHECK(std::fabs(out[r * width + j] - sum) <= tolerance);
+    }
+}
+
+// Distance in units of the last place.
+double ulps(double a, double b) {
+  return std::fabs(a - b) / (std::nextafter(std::fabs(b), kInfinity) - std::fabs(b));
+}
+
+void exponentials_agree(const Simd& level, Random& random) {
+  for (Index n : {1, 3, 8, 1001}) {
+    std::vector<double> x(n), y;
+    for (double& value : x) value = -std::pow(10.0, 6 * random.uniform() - 3) * 0.7 + (random.uniform() < 0.1);
+    std::vector<float> single(x.begin(), x.end()), single_y = single;
+    y = x;
+    level.exp_f64(y.data(), n);
+    level.exp_f32(single_y.data(), n);
+    for (Index t = 0; t < n; ++t) {
+      CHECK(ulps(y[t], std::exp(x[t])) <= 1.0);
+      CHECK(std::fabs(static_cast<double>(single_y[t]) - std::exp(static_cast<double>(single[t]))) <= 3e-7);
+    }
+  }
+  double tiny = -1e6, zero = 0.0;
+  level.exp_f64(&tiny, 1);
+  level.exp_f64(&zero, 1);
+  CHECK_EQUAL(static_cast<float>(tiny), 0.0f);
+  CHECK_EQUAL(zero, 1.0);
+}
+
+}  // namespace
+
+int main() {
+  std::vector<double> dots_of_levels, exps_of_levels;
+  for (const Simd* const* level = simd_levels(); *level; ++level) {
+    Random random(7);
+    for (Index n = 0; n < 70; ++n) {
+      scans_agree(**level, n, random);
+      updates_agree(**level, n, random);
+    }
+    for (Index panels : {1, 2, 4, 5, 9})
+      for (Index count : {1, 2, 3, 4, 7, 9}) {
+        dots_agree<double>((*level)->dots_f64, panels, 5, count, 0.0, random);
+        dots_agree<float>((*level)->dots_f32, panels, 17, count, 1e-5, random);
+      }
+    exponentials_agree(**level, random);
+
+    std::vector<double> a(101), b(101);
+    for (double& value : a) value = random.uniform();
+    for (double& value : b) value = random.uniform();
+    dots_of_levels.push_back((*level)->dot(a.data(), b.data(), 101));
+    (*level)->exp_f64(a.data(), 101);
+    exps_of_levels.push_back(a[50]);
+  }
+  for (double value : dots_of_levels) CHECK_EQUAL(value, dots_of_levels[0]);
+  for (double value : exps_of_levels) CHECK_EQUAL(value, exps_of_levels[0]);
+  return check::result();
+}

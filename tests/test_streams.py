@@ -1,0 +1,85 @@
+"""Files written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from dpsvm.data import atomic_write
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_an_interrupted_write_leaves_the_old_file_and_nothing_else(
+    error: type[BaseException], tmp_path: Path
+) -> None:
+    path = tmp_path / "model"
+    path.write_text("old")
+    with pytest.raises(error), atomic_write(path) as file:
+        file.write("half of the new")
+        raise error
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_old_file_stands_until_the_new_one_is_complete(tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    path.write_text("old")
+    with atomic_write(path) as file:
+        file.write("new")
+        file.flush()
+        assert path.read_text() == "old"
+    assert path.read_text() == "new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_new_file_has_the_permissions_of_any_other_new_file(tmp_path: Path) -> None:
+    (tmp_path / "other").touch()
+    with atomic_write(tmp_path / "model", "wb") as file:
+        file.write(b"\x00")
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
+    assert len(modes) == 1
+
+
+def test_a_replaced_file_keeps_its_permissions(tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    path.write_text("old")
+    path.chmod(0o640)
+    with atomic_write(path) as file:
+        file.write("new")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_a_symbolic_link_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "target").write_text("old")
+    (tmp_path / "link").symlink_to("target")
+    with atomic_write(tmp_path / "link") as file:
+        file.write("new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "target").read_text() == "new"
+
+
+def test_a_device_is_written_to_and_not_replaced() -> None:
+    with atomic_write(os.devnull) as file:
+        file.write("gone")
+    assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
+
+
+def test_a_folder_that_does_not_exist_is_reported_under_the_name_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "nowhere" / "model"
+    with pytest.raises(FileNotFoundError) as caught, atomic_write(path):
+        pytest.fail("the file was opened")
+    assert caught.value.filename == str(path)
+
+
+def test_a_folder_is_not_a_file_to_write(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError), atomic_write(tmp_path):
+        pytest.fail("the folder was opened")
+
+
+@pytest.mark.parametrize("mode", ["a", "r+", "x"])
+def test_only_whole_files_can_be_written(mode: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="mode must be"), atomic_write(tmp_path / "model", mode):
+        pytest.fail("the file was opened")
