@@ -4,8 +4,11 @@
 
 Each case is trained by ``dpsvm train`` and by ``svm-train``; each of the two models is then read
 by ``dpsvm predict`` and by ``svm-predict``. The four outputs must hold the same labels, and
-regression values and probabilities must agree to 1e-6 relative (LIBSVM writes support vectors
-with eight digits). Then every estimator is saved and loaded by dpsvm, and must decide to 1e-12.
+printed numbers must agree to 1e-6 relative (LIBSVM writes support vectors with eight digits).
+svm-predict prints probabilities with six digits only, so both models are also read by LIBSVM's
+shared library and by dpsvm, and compared in double: probabilities and regression values to 1e-6
+of themselves, a classifier's decision values to 1e-6 of the largest.
+Then every estimator is saved and loaded by dpsvm, and must decide to 1e-12.
 Exit code 1 if anything disagrees, 2 if LIBSVM's programs are absent.
 """
 
@@ -32,6 +35,7 @@ from common import (
     shared_folder,
     write_results,
 )
+from libsvm_library import evaluate
 from settings import Setting
 
 OUTPUTS = 1e-6  # relative
@@ -112,8 +116,34 @@ def outputs(case: Case, shared: Path, folder: Path) -> dict[str, tuple[str, np.n
     return answers
 
 
-def judge(case: Case, answers: dict[str, tuple[str, np.ndarray]]) -> list[object]:
-    """A table row: labels that differ and the worst relative difference, over the four."""
+def in_double(case: Case, shared: Path, folder: Path) -> tuple[float, float | None]:
+    """The worst relative difference of decision values and of probabilities, in double.
+
+    Over both models and both readers; None where there are no probabilities.
+    """
+    from dpsvm.svm.model import Model
+
+    X, _ = load(shared, case.dataset)
+    paths = [folder / f"model-{trainer}" for trainer in TRAIN]
+    models = [Model.load(path) for path in paths]
+    values = [model.decision_values(X) for model in models]
+    values += [evaluate(path, X, probability=False) for path in paths]
+    scale = np.abs(values[0]) if models[0].is_regressor else np.abs(values[0]).max(axis=0)
+    decided = max(float(np.max(np.abs(other - values[0]) / scale)) for other in values[1:])
+    if not (case.probability and case.setting.classifier):
+        return decided, None
+    likely = [model.predict_proba(X) for model in models]
+    likely += [evaluate(path, X, probability=True) for path in paths]
+    return decided, max(float(np.max(np.abs(p - likely[0]) / likely[0])) for p in likely[1:])
+
+
+def judge(
+    case: Case,
+    answers: dict[str, tuple[str, np.ndarray]],
+    decided: float,
+    likely: float | None,
+) -> list[object]:
+    """A table row: labels that differ and the worst relative differences, over the four."""
     (header, first), *others = answers.values()
     labels, worst, headers = 0, 0.0, True
     for other_header, other in others:
@@ -124,7 +154,7 @@ def judge(case: Case, answers: dict[str, tuple[str, np.ndarray]]) -> list[object
             numbers, base = other[:, 1:], first[:, 1:]
         if numbers.size:
             worst = max(worst, float(np.max(np.abs(numbers - base) / np.abs(base))))
-    agrees = headers and labels == 0 and worst <= OUTPUTS
+    agrees = headers and labels == 0 and max(worst, decided, likely or 0.0) <= OUTPUTS
     return [
         case.dataset,
         case.setting.machine,
@@ -132,6 +162,8 @@ def judge(case: Case, answers: dict[str, tuple[str, np.ndarray]]) -> list[object
         len(first),
         labels,
         f"{worst:.1e}",
+        f"{decided:.1e}",
+        None if likely is None else f"{likely:.1e}",
         "yes" if agrees else "NO",
     ]
 
@@ -140,11 +172,23 @@ def exchange(shared: Path, cases: Sequence[Case]) -> tuple[Table, int]:
     """Models across programs; the table and how many cases agree."""
     for program in ("svm-train", "svm-predict"):
         require_program(program)
-    columns = ("set", "machine", "setting", "rows", "labels that differ", "relative", "agrees")
+    columns = (
+        "set",
+        "machine",
+        "setting",
+        "rows",
+        "labels that differ",
+        "printed",
+        "decision",
+        "probability",
+        "agrees",
+    )
     table = Table("Models exchanged with LIBSVM's programs", columns)
     for case in cases:
-        with tempfile.TemporaryDirectory() as folder:
-            table.rows.append(judge(case, outputs(case, shared, Path(folder))))
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            answers = outputs(case, shared, folder)
+            table.rows.append(judge(case, answers, *in_double(case, shared, folder)))
         note(" ".join(map(str, table.rows[-1])))
     return table, sum(row[-1] == "yes" for row in table.rows)
 

@@ -128,50 +128,47 @@ class SparseSamples final : public Samples<T> {
   std::vector<Index> order_;            // position -> stored row
 };
 
-template <class T, class View>
-std::unique_ptr<Samples<T>> copy_dense(const View& view, const std::vector<Index>& rows) {
-  auto copy = std::make_unique<PanelSamples<T>>(static_cast<Index>(rows.size()), view.cols);
-  for (Index i = 0; i < copy->size(); ++i)
-    for (Index k = 0; k < view.cols; ++k) copy->at(i, k) = static_cast<T>(view.row(rows[i])[k]);
-  return copy;
+// Calls visit(column, value) for the entries of a row that are stored and not zero.
+template <class V, class Visit>
+void for_each_entry(const DenseView<V>& view, Index row, const Visit& visit) {
+  const V* x = view.row(row);
+  for (Index k = 0; k < view.cols; ++k)
+    if (x[k] != 0) visit(k, x[k]);
+}
+
+template <class V, class I, class Visit>
+void for_each_entry(const CsrView<V, I>& view, Index row, const Visit& visit) {
+  for (Index e = view.begin(row); e < view.end(row); ++e)
+    if (view.values[e] != 0) visit(static_cast<Index>(view.columns[e]), view.values[e]);
 }
 
 template <class T, class View>
-std::unique_ptr<Samples<T>> copy_sparse(const View& view, const std::vector<Index>& rows) {
+std::unique_ptr<Samples<T>> copy(const View& view, const std::vector<Index>& rows) {
   const auto n = static_cast<Index>(rows.size());
   Index entries = 0;
-  for (Index row : rows) entries += view.end(row) - view.begin(row);
+  for (Index row : rows) for_each_entry(view, row, [&](Index, auto) { ++entries; });
 
   if (static_cast<double>(entries) > kDenseEnough * static_cast<double>(n) * static_cast<double>(view.cols)) {
-    auto copy = std::make_unique<PanelSamples<T>>(n, view.cols);
+    auto panels = std::make_unique<PanelSamples<T>>(n, view.cols);
     for (Index i = 0; i < n; ++i)
-      for (Index e = view.begin(rows[i]); e < view.end(rows[i]); ++e)
-        copy->at(i, static_cast<Index>(view.columns[e])) = static_cast<T>(view.values[e]);
-    return copy;
+      for_each_entry(view, rows[i], [&](Index k, auto value) { panels->at(i, k) = static_cast<T>(value); });
+    return panels;
   }
-  auto copy = std::make_unique<SparseSamples<T>>(view.cols);
-  copy->reserve(n, entries);
+  auto sparse = std::make_unique<SparseSamples<T>>(view.cols);
+  sparse->reserve(n, entries);
   for (Index row : rows) {
-    for (Index e = view.begin(row); e < view.end(row); ++e)
-      copy->push(static_cast<std::int32_t>(view.columns[e]), static_cast<T>(view.values[e]));
-    copy->end_row();
+    for_each_entry(view, row,
+                   [&](Index k, auto value) { sparse->push(static_cast<std::int32_t>(k), static_cast<T>(value)); });
+    sparse->end_row();
   }
-  return copy;
+  return sparse;
 }
 
 }  // namespace
 
 template <class T>
 std::unique_ptr<Samples<T>> make_samples(const Matrix& matrix, const std::vector<Index>& rows) {
-  return std::visit(
-      [&](const auto& view) -> std::unique_ptr<Samples<T>> {
-        using View = std::decay_t<decltype(view)>;
-        if constexpr (std::is_same_v<View, DenseView<float>> || std::is_same_v<View, DenseView<double>>)
-          return copy_dense<T>(view, rows);
-        else
-          return copy_sparse<T>(view, rows);
-      },
-      matrix);
+  return std::visit([&](const auto& view) { return copy<T>(view, rows); }, matrix);
 }
 
 template std::unique_ptr<Samples<float>> make_samples<float>(const Matrix&, const std::vector<Index>&);

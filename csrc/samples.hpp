@@ -32,8 +32,7 @@ class Samples {
   static constexpr Index kAlign = 16;
 };
 
-// Copies the named rows of `matrix`. Dense rows go to panels; sparse rows too where so few entries are zero that panels
-// are faster.
+// Copies the named rows of `matrix`, dense or not, to panels where enough entries are not zero, else to compressed rows.
 template <class T>
 std::unique_ptr<Samples<T>> make_samples(const Matrix& matrix, const std::vector<Index>& rows);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "shrink.hpp"
 #include "state.hpp"
@@ -45,6 +46,7 @@ class Solver {
       update(pair.i, pair.j);
       ++iterations_;
       progress_.gap = pair.gap;
+      if (options_.trace_every > 0) record(pair.gap);
     }
     return finish();
   }
@@ -84,6 +86,7 @@ class Solver {
       if (pulse_.due(16 * step * s_.size)) stopped_ = pulse_.check(progress_);
     }
     s_.find_top();
+    if (options_.trace_every > 0) objective_ = s_.objective();
   }
 
   void add_at_start(Index i) {
@@ -103,6 +106,10 @@ class Solver {
     const bool upper_i = s_.at_upper(i), upper_j = s_.at_upper(j);
     const TwoAlphas moved =
         step({old_i, s_.bound[i], s_.v[i], s_.y[i]}, {old_j, s_.bound[j], s_.v[j], s_.y[j]}, curvature);
+    if (options_.trace_every > 0) {
+      const double moved_by = s_.y[i] * (moved.i - old_i);
+      objective_ += (curvature * moved_by / 2 - (s_.v[i] - s_.v[j])) * moved_by;
+    }
     s_.set_alpha(i, moved.i);
     s_.set_alpha(j, moved.j);
 
@@ -119,6 +126,11 @@ class Solver {
   void move_bound(Index i) {
     const double share = s_.y[i] * s_.bound[i];
     simd().accumulate(s_.v_bound.data(), q_.row(i, s_.size), s_.at_upper(i) ? share : -share, s_.size);
+  }
+
+  void record(double gap) {
+    if (iterations_ != 1 && iterations_ % options_.trace_every != 0) return;
+    trace_.push_back({iterations_, gap, objective_, s_.active});
   }
 
   // The limits, looked at every time; the watch, when enough work has been done.
@@ -142,6 +154,7 @@ class Solver {
     result.iterations = iterations_;
     result.draws = selector_.draws();
     result.stop_reason = *stopped_;
+    result.trace = std::move(trace_);
     result.rho = result.r = result.objective = result.gap = std::numeric_limits<double>::quiet_NaN();
     if (!v_is_known_) return result;
 
@@ -188,6 +201,8 @@ class Solver {
   Pulse pulse_;
   Progress progress_;
   std::int64_t iterations_ = 0, evaluated_ = 0;
+  double objective_ = 0.0;  // followed only for the trace
+  std::vector<TracePoint> trace_;
   std::optional<StopReason> stopped_;
   bool v_is_known_ = true;  // false only if cancelled while v was computed at the start
 };

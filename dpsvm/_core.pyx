@@ -9,7 +9,7 @@ from libcpp.vector cimport vector
 import numpy as np
 import scipy.sparse
 
-from dpsvm._result import Report, Solution
+from dpsvm._result import TRACE, Report, Solution
 
 
 cdef extern from "<optional>" namespace "std" nogil:
@@ -101,12 +101,18 @@ cdef extern from "train.hpp" namespace "dpsvm" nogil:
     cdef cppclass SolverOptions:
         double tol
         cbool shrinking
-        int64_t max_iter
+        int64_t max_iter, trace_every
+
+    cdef cppclass TracePoint:
+        int64_t iteration
+        double gap, objective
+        Index active
 
     cdef cppclass SolverResult:
         double rho, r, objective, gap
         int64_t iterations, draws
         StopReason stop_reason
+        vector[TracePoint] trace
 
     cdef cppclass QStatistics:
         int64_t hits, misses, evaluations
@@ -285,7 +291,11 @@ cdef _int_array(vector[int32_t]& values):
     return np.asarray(<int32_t[:values.size()]> values.data()).copy()
 
 
-cdef _report(const CReport& report):
+cdef _trace(vector[TracePoint]& points):
+    return np.array([(p.iteration, p.gap, p.objective, p.active) for p in points], dtype=TRACE)
+
+
+cdef _report(CReport& report):
     return Report(
         iterations=report.result.iterations,
         objective=report.result.objective,
@@ -302,13 +312,14 @@ cdef _report(const CReport& report):
         nu=report.nu,
         r=report.result.r,
         n_selections=report.result.draws,
+        trace=_trace(report.result.trace),
     )
 
 
 def train(X, y, *, machine, kernel, double gamma=1.0, double coef0=0.0, int degree=3, double C=1.0, double nu=0.5,
           double epsilon=0.1, double tol=1e-3, size_t cache_bytes=200 << 20, bint shrinking=True, int64_t max_iter=-1,
           double time_limit=float("inf"), str selector="wss2", double selection_epsilon=1.0, double sigma=0.5,
-          seed=None, int threads=1, sample_weight=None, class_weight=None, alpha=None, monitor=None):
+          seed=None, int threads=1, sample_weight=None, class_weight=None, alpha=None, int64_t trace_every=0, monitor=None):
     """Fits one machine; see the stub file for the arguments."""
     cdef TrainInput data
     cdef TrainOptions options
@@ -338,6 +349,7 @@ def train(X, y, *, machine, kernel, double gamma=1.0, double coef0=0.0, int degr
     if seed is not None:
         options.selector.seed = <uint64_t> seed
     options.solver.tol, options.solver.shrinking, options.solver.max_iter = tol, shrinking, max_iter
+    options.solver.trace_every = trace_every
     options.cache_bytes = cache_bytes
     options.threads = threads
 

@@ -19,7 +19,7 @@ _LARGEST_INDEX = 2**31 - 1
 
 @dataclass(frozen=True)
 class RangeText:
-    """x: lower and upper; rows: index, minimum and maximum; y: lower, upper, minimum and maximum."""
+    """x: lower, upper; rows: index, minimum, maximum; y: lower, upper, minimum, maximum."""
 
     x: tuple[float, float]
     rows: list[tuple[int, float, float]] = field(default_factory=list)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+
+TRACE = np.dtype([("iteration", "i8"), ("gap", "f8"), ("objective", "f8"), ("active", "i8")])
+"""One point of a trace: the gap when the pair was selected, the objective after the step."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,8 @@ class Report:
     """The nu machines' second multiplier: C = 1 / r for nu-SVC, epsilon = -r for nu-SVR."""
     n_selections: int = 0
     """Randomised selections made."""
+    trace: NDArray[np.void] = field(default_factory=lambda: np.empty(0, dtype=TRACE), repr=False)
+    """Points of dtype ``TRACE``; empty unless asked for."""
 
     @property
     def converged(self) -> bool:

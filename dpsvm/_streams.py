@@ -87,7 +87,7 @@ def chunks_of(file: IO[bytes]) -> Iterator[bytes]:
 
 @contextmanager
 def compressor(path: str | os.PathLike[str], file: IO[bytes]) -> Iterator[IO[bytes]]:
-    """A file that compresses into `file` as the name of `path` asks (.gz, .bz2, .xz), or `file` itself.
+    """A file that compresses into `file` as the suffix of `path` asks, or `file` itself.
 
     >>> raw = io.BytesIO()
     >>> with compressor("a1a.gz", raw) as file:
@@ -105,10 +105,10 @@ def compressor(path: str | os.PathLike[str], file: IO[bytes]) -> Iterator[IO[byt
 
 @contextmanager
 def atomic_write(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]]:
-    """Write a file that replaces `path` only once it is complete; an error leaves the old file as it was.
+    """Write a file that replaces `path` only once it is complete; an error leaves the old file.
 
-    The new file keeps the old one's permissions. A symbolic link is followed, and what is not a regular file (a
-    pipe, /dev/null) is written to directly.
+    The new file keeps the old one's permissions. A symbolic link is followed, and what is not a
+    regular file (a pipe, /dev/null) is written to directly.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -1,6 +1,7 @@
 """LIBSVM data files in and out.
 
-A file is read strictly: what the format does not allow is a LibsvmFormatError that names file, line and reason.
+A file is read strictly: what the format does not allow is a LibsvmFormatError that names file,
+line and reason.
 """
 
 from __future__ import annotations
@@ -41,16 +42,16 @@ def load_libsvm(
     labels: Literal["any", "class"] = "any",
     precomputed: bool = False,
 ) -> tuple[csr_matrix, npt.NDArray[np.float64]]:
-    """Read a LIBSVM data file, plain or compressed (.gz, .bz2, .xz), as a CSR matrix and its labels.
+    """Read a LIBSVM data file, plain or in .gz, .bz2 or .xz, as a CSR matrix and its labels.
 
     Parameters
     ----------
     path : the file.
-    n_features : columns of the matrix, and the largest index allowed; None takes the largest index found.
+    n_features : columns of the matrix, and the largest index allowed; None takes the largest found.
     dtype : float64 or float32.
     labels : "class" accepts only the whole numbers that LIBSVM takes as class labels.
-    precomputed : the rows hold kernel values, ``label 0:serial 1:K(x, x1) 2:K(x, x2) ...``. Column 0 of the matrix
-        is then the serial number and column j the kernel value against training row j.
+    precomputed : the rows hold kernel values, ``label 0:serial 1:K(x, x1) 2:K(x, x2) ...``. Column
+        0 of the matrix is then the serial number, column j the value against training row j.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile() as file:
@@ -110,9 +111,9 @@ def format_libsvm(
 ) -> Iterator[bytes]:
     """The text of a LIBSVM data file, a block of rows at a time.
 
-    ``digits`` are the significant digits of the values and ``label_digits`` those of the labels, as in C's ``%.6g``;
-    None writes the fewest digits that read back to the same double. The stored zeros of a sparse matrix are written,
-    the zeros of a dense one are not.
+    ``digits`` are the significant digits of the values and ``label_digits`` those of the labels, as
+    in C's ``%.6g``; None writes the fewest digits that read back to the same double. The stored
+    zeros of a sparse matrix are written, the zeros of a dense one are not.
 
     >>> b"".join(format_libsvm([[0.0, 1 / 3], [2.0, 0.0]], [1, -1], digits=6))
     b'1 2:0.333333 \\n-1 1:2 \\n'
@@ -158,9 +159,9 @@ def _checked(X: Any, y: npt.ArrayLike) -> tuple[Any, npt.NDArray[np.float64]]:
 
 
 def dump_libsvm(X: Any, y: npt.ArrayLike, path: str | os.PathLike[str]) -> None:
-    """Write a LIBSVM data file whose values read back to the bit; names in .gz, .bz2 and .xz are compressed.
+    """Write a LIBSVM data file whose values read back to the bit, whole or not at all.
 
-    The file appears whole or not at all.
+    Names in .gz, .bz2 and .xz are compressed.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""Scaling features to an interval, with the arithmetic and the range files of LIBSVM's svm-scale."""
+"""Scaling features to an interval, with the arithmetic and the range files of svm-scale."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ class _Features:
 
 @dataclass(frozen=True, eq=False)
 class Range:
-    """What svm-scale keeps in a range file: the interval to scale to and each feature's observed range.
+    """What svm-scale keeps: the interval to scale to and the observed range of each feature.
 
     lower, upper : the interval that features are scaled to.
-    features : indices from 1, ascending. Features that are not listed, or do not vary, are scaled to 0.
+    features : indices from 1, ascending. What is not listed, or does not vary, is scaled to 0.
     minimum, maximum : observed range of each of them.
     y : None, or (lower, upper, minimum, maximum) of the labels.
 
@@ -118,7 +118,7 @@ class Range:
             _check_spans(self.y[0], self.y[1], np.array(self.y[2]), np.array(self.y[3]))
 
     def apply(self, X: Any) -> csr_matrix:
-        """Scale X; entries that become zero are not stored, and new ones are where zero is scaled elsewhere.
+        """Scale X; entries that become zero are dropped, and those that leave zero are added.
 
         >>> Range.fit([[0.0], [4.0]]).apply([[0.0], [2.0]]).toarray()
         array([[-1.],
@@ -194,7 +194,8 @@ class Range:
         ...     open(f"{folder}/range").read()
         'x\\n-1 1\\n1 0 4\\n'
         """
-        rows = list(zip(self.features.tolist(), self.minimum.tolist(), self.maximum.tolist()))
+        columns = (self.features.tolist(), self.minimum.tolist(), self.maximum.tolist())
+        rows = list(zip(*columns, strict=True))
         write_range_file(path, RangeText((self.lower, self.upper), rows, self.y))
 
 

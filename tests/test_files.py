@@ -87,9 +87,9 @@ def test_the_reader_tells_where_rows_stood() -> None:
 def test_support_vectors_of_a_model_start_with_several_coefficients() -> None:
     options = {"path": "m", "leading": 2, "leading_name": "coefficient", "first_line": 8}
     assert parse_rows([b"0.5 -1 1:2\n"], **options)[0].tolist() == [[0.5, -1]]
-    with pytest.raises(LibsvmFormatError, match='^m:8: coefficient "1:2" is not a finite number$'):
+    with pytest.raises(LibsvmFormatError, match=r'^m:8: coefficient "1:2" is not a finite number$'):
         parse_rows([b"0.5 1:2\n"], **options)
-    with pytest.raises(LibsvmFormatError, match="^m:9: more rows than the 1 expected$"):
+    with pytest.raises(LibsvmFormatError, match=r"^m:9: more rows than the 1 expected$"):
         parse_rows([b"1 2\n1 2\n"], max_rows=1, **options)
 
 
@@ -98,7 +98,7 @@ def test_an_error_of_the_source_passes_through_unchanged() -> None:
         yield b"1 1:1\n"
         raise ValueError("the source broke")
 
-    with pytest.raises(ValueError, match="^the source broke$") as caught:
+    with pytest.raises(ValueError, match=r"^the source broke$") as caught:
         parse_rows(source(), path="data")
     assert not isinstance(caught.value, LibsvmFormatError)
 
@@ -151,5 +151,5 @@ def test_rows_may_be_a_part_of_larger_arrays() -> None:
 def test_arrays_that_do_not_fit_together_are_refused(
     indices: list[int], indptr: list[int], digits: int | None
 ) -> None:
-    with pytest.raises(ValueError, match="indptr|rows|digits"):
+    with pytest.raises(ValueError, match=r"indptr|rows|digits"):
         format_rows([[1.0]], [1.0], indices, indptr, digits=digits)

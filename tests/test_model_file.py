@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from dpsvm.svm.parameters import KERNELS, MACHINES, Parameters
 
 MALFORMED = Path(__file__).parent / "malformed"
 LIBSVM_MODELS = {case["case"]: case["model"] for case in GOLDEN["train"] if "model" in case}
+BYTES = (b"", b"-", b"0", b"9", b" ", b".", b":", b"\n", b"e", b"nan", b"SV", b"\xff", b"\0")
 SVR_MODEL = "svm_type epsilon_svr\nkernel_type linear\nnr_class 2\ntotal_sv 1\nrho 0.5\nSV\n1 1:2\n"
 
 
@@ -76,17 +77,14 @@ def test_every_double_survives_the_text(values: list[float]) -> None:
         rho=np.array(values[:1]),
         n_support=np.array([1], dtype=np.int32),
         dual_coef=np.array([values[1:2]]),
-        support_vectors=sparse.csr_array(np.array([values[2:]])),
+        support_vectors=sparse.csr_array((values[2:], [0], [0, 1]), shape=(1, 1)),
     )
-    path = Path(os.environ.get("PYTEST_TMPDIR", os.curdir)) / ".doubles.model"
-    try:
-        model.save(path)
-        loaded = Model.load(path)
-    finally:
-        path.unlink(missing_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        model.save(f"{folder}/model")
+        loaded = Model.load(f"{folder}/model")
     assert loaded.rho.tobytes() == model.rho.tobytes()
     assert loaded.dual_coef.tobytes() == model.dual_coef.tobytes()
-    assert loaded.support_vectors.toarray().tolist() == [values[2:]]
+    assert loaded.support_vectors.data.tobytes() == model.support_vectors.data.tobytes()
 
 
 @pytest.mark.parametrize("case", LIBSVM_MODELS)
@@ -140,7 +138,7 @@ def test_mutated_models_are_read_or_refused_with_the_file_named(tmp_path: Path) 
         text = bytearray(models[random.integers(len(models))])
         for _ in range(random.integers(1, 4)):
             at = random.integers(min(len(text), 400))
-            text[at : at + random.integers(3)] = bytes(random.choice(list(b"-019 .:\neEnV\xff"), 1))
+            text[at : at + random.integers(3)] = BYTES[random.integers(len(BYTES))]
         path.write_bytes(text)
         try:
             Model.load(path)
@@ -245,9 +243,7 @@ def test_a_classifier_and_its_model_file_predict_the_same(
 
 
 @pytest.mark.parametrize("estimator", [SVR(), NuSVR(), OneClassSVM(nu=0.3)])
-def test_a_regression_and_its_model_file_predict_the_same(
-    estimator: SVR, tmp_path: Path
-) -> None:
+def test_a_regression_and_its_model_file_predict_the_same(estimator: SVR, tmp_path: Path) -> None:
     random = np.random.default_rng(3)
     X = random.normal(size=(40, 3))
     estimator.fit(X, X[:, 0])
@@ -265,15 +261,15 @@ def test_a_precomputed_estimator_keeps_its_training_rows_as_serials() -> None:
     assert np.array_equal(model.predict(gram), svc.predict(gram))
 
 
-@pytest.mark.parametrize("y", [["no", "yes"] * 3, [0.5, 1.5] * 3, [0, 2**40] * 3])
+@pytest.mark.parametrize("y", [["no", "yes"] * 3, [0, 2**40] * 3])
 def test_labels_a_file_cannot_hold_are_refused(y: list[object]) -> None:
-    svc = SVC().fit(np.arange(6.0)[:, None], np.array(y, dtype=object if y[0] == "no" else None))
+    svc = SVC().fit(np.arange(6.0)[:, None], y)
     with pytest.raises(ValueError, match="a LIBSVM model file holds"):
         from_estimator(svc)
 
 
 def test_a_callable_kernel_is_refused() -> None:
-    svc = SVC(kernel=lambda a, b: a @ b.T).fit([[0.0], [1.0]], [0, 1])
+    svc = SVC(kernel=lambda a, b: a @ b.T).fit(np.eye(2), [0, 1])
     with pytest.raises(ValueError, match="callable kernel"):
         from_estimator(svc)
 

@@ -48,7 +48,9 @@ def test_equal_decisions_give_the_prior_of_platts_targets() -> None:
 
 
 @given(st.floats(-1e300, 1e300), st.floats(-1e3, 1e3), st.floats(-1e3, 1e3))
-def test_the_sigmoid_is_a_probability_wherever_it_is_evaluated(z: float, a: float, b: float) -> None:
+def test_the_sigmoid_is_a_probability_wherever_it_is_evaluated(
+    z: float, a: float, b: float
+) -> None:
     with np.errstate(over="raise", invalid="raise"):
         p = sigmoid(np.array([np.clip(z, -1e290, 1e290)]), a, b)[0]
     assert 0.0 <= p <= 1.0

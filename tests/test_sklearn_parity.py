@@ -111,9 +111,7 @@ def test_same_machine_with_other_options(options, options2):
 
 @pytest.mark.parametrize("shape", ["ovr", "ovo"])
 def test_same_decision_function_for_four_classes(shape):
-    X, y = make_classification(
-        200, n_classes=4, n_informative=5, flip_y=0.3, random_state=3
-    )
+    X, y = make_classification(200, n_classes=4, n_informative=5, flip_y=0.3, random_state=3)
     labels = np.array(["d", "a", "c", "b"])[y]
     ours, theirs = make_pair("SVC", decision_function_shape=shape)
     ours.fit(X, labels), theirs.fit(X, labels)

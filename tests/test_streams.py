@@ -17,9 +17,14 @@ def test_an_interrupted_write_leaves_the_old_file_and_nothing_else(
 ) -> None:
     path = tmp_path / "model"
     path.write_text("old")
-    with pytest.raises(error), atomic_write(path) as file:
-        file.write("half of the new")
-        raise error
+
+    def write_half() -> None:
+        with atomic_write(path) as file:
+            file.write("half of the new")
+            raise error
+
+    with pytest.raises(error):
+        write_half()
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
 

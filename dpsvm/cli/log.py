@@ -42,7 +42,8 @@ class Log(Listener):
 
     def solved(self, report: Report, classes: tuple[int, int] | None, purpose: str) -> None:
         """Print the lines of one problem."""
-        self.problems.append({"purpose": purpose, "classes": classes} | asdict(report))
+        facts = {name: value for name, value in asdict(report).items() if name != "trace"}
+        self.problems.append({"purpose": purpose, "classes": classes} | facts)
         for line in report_lines(self.machine, report):
             self.say(line)
 

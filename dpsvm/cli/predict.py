@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,16 +62,27 @@ def run(arguments: list[str]) -> None:
         test, classes=False, precomputed=model.parameters.kernel == "precomputed"
     )
     threads = thread_count(None) if values["threads"] is None else values["threads"]
-    predicted = np.empty(len(problem))
-    with atomic_write(output, "wb") as file:
-        if probability and model.labels is not None:
-            file.write(" ".join(["labels", *map(str, model.labels)]).encode() + b"\n")
-        for start in range(0, len(problem), _ROWS_PER_BLOCK):
-            rows = slice(start, start + _ROWS_PER_BLOCK)
-            predicted[rows], lines = _predict(model, problem.X[rows], probability, threads)
-            file.write("".join(f"{line}\n" for line in lines).encode())
+    try:
+        with atomic_write(output, "wb") as file:
+            predicted = _write_predictions(file, model, problem.X, probability, threads)
+    except ValueError as error:
+        raise ValueError(f"{test}: {error}") from error
     if not values["quiet"]:
         print("\n".join(notice + _score(model, predicted, problem.y)))
+
+
+def _write_predictions(
+    file: IO[bytes], model: Model, X: Any, probability: bool, threads: int
+) -> Floats:
+    """Write the predictions of all rows, a block at a time, and return them."""
+    if probability and model.labels is not None:
+        file.write(" ".join(["labels", *map(str, model.labels)]).encode() + b"\n")
+    predicted = np.empty(X.shape[0])
+    for start in range(0, X.shape[0], _ROWS_PER_BLOCK):
+        rows = slice(start, start + _ROWS_PER_BLOCK)
+        predicted[rows], lines = _predict(model, X[rows], probability, threads)
+        file.write("".join(f"{line}\n" for line in lines).encode())
+    return predicted
 
 
 def _predict(model: Model, X: Any, probability: bool, threads: int) -> tuple[Floats, Iterator[str]]:

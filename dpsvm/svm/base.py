@@ -205,8 +205,8 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
     def _resolve_parameters(self, rows: Any) -> Parameters:
         kernel = "precomputed" if callable(self.kernel) else self.kernel
         gamma: Any = self.gamma
-        if kernel == "precomputed":
-            gamma = 0.0
+        if kernel in ("linear", "precomputed"):
+            gamma = 0.0  # not read
         elif gamma == "scale":
             gamma = scale_gamma(rows)
         elif gamma == "auto":

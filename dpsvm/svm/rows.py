@@ -41,7 +41,8 @@ def scale_gamma(X: Any) -> float:
     """
     if sp.issparse(X):
         X = X.astype(np.float64, copy=False)
-        variance = X.multiply(X).mean() - X.mean() ** 2
-    else:
-        variance = X.var(dtype=np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):  # the core refuses rows so large
+        variance = (
+            X.multiply(X).mean() - X.mean() ** 2 if sp.issparse(X) else X.var(dtype=np.float64)
+        )
     return 1.0 / (X.shape[1] * float(variance)) if variance != 0 else 1.0

@@ -259,7 +259,8 @@ void check_rows(const SparseRows& rows, const ReaderOptions& options) {
   for (const double value : rows.leading) CHECK(std::isfinite(value));
   for (const double value : rows.values) CHECK(std::isfinite(value));
   for (std::size_t row = 0; row < count; ++row) {
-    const auto begin = static_cast<std::size_t>(rows.offsets[row]), end = static_cast<std::size_t>(rows.offsets[row + 1]);
+    const auto begin = static_cast<std::size_t>(rows.offsets[row]);
+    const auto end = static_cast<std::size_t>(rows.offsets[row + 1]);
     for (std::size_t k = begin; k < end; ++k) {
       CHECK(rows.columns[k] >= 0);
       CHECK(k == begin || rows.columns[k - 1] < rows.columns[k]);

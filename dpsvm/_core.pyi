@@ -1,0 +1,77 @@
+"""The C++ solver. Arrays go in as they are: no argument is checked for NaN here, the callers do that."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpsvm._result import Solution
+
+def train(
+    X: Any,
+    y: NDArray[np.float64] | None,
+    *,
+    machine: str,
+    kernel: str,
+    gamma: float = 1.0,
+    coef0: float = 0.0,
+    degree: int = 3,
+    C: float = 1.0,
+    nu: float = 0.5,
+    epsilon: float = 0.1,
+    tol: float = 1e-3,
+    cache_bytes: int = ...,
+    shrinking: bool = True,
+    max_iter: int = -1,
+    time_limit: float = ...,
+    selector: str = "wss2",
+    selection_epsilon: float = 1.0,
+    sigma: float = 0.5,
+    seed: int | None = None,
+    threads: int = 1,
+    sample_weight: NDArray[np.float64] | None = None,
+    class_weight: NDArray[np.float64] | None = None,
+    alpha: NDArray[np.float64] | None = None,
+    trace_every: int = 0,
+    monitor: Callable[[dict[str, Any]], bool] | None = None,
+) -> Solution:
+    """Fit one machine: ``c-svc``, ``nu-svc``, ``one-class``, ``epsilon-svr`` or ``nu-svr``.
+
+    X: float32 or float64, C-contiguous 2-D array (may be read-only) or CSR with sorted indices;
+        for ``kernel="precomputed"`` the dense square Gram matrix.
+    y: class codes 0 .. k-1 (class 0 is the positive class of each pair), or regression targets.
+    seed: for the randomised selectors; None takes the operating system's entropy.
+    sample_weight: positive factors of each sample's bound; class_weight: likewise by class code.
+    alpha: signed coefficients to continue from (C-SVC of two classes, one-class, epsilon-SVR).
+    trace_every: keep gap, objective and active size of every so many iterations; 0 keeps none.
+    monitor: called at most about twenty times a second with a dict of ``problem``, ``problems``,
+        ``iteration``, ``gap`` and ``active``; a true result stops the fit with ``callback``.
+
+    Raises ValueError, MemoryError, or KeyboardInterrupt when Ctrl-C is pressed.
+    """
+
+def decision_values(
+    X: Any,
+    support_vectors: Any,
+    dual_coef: NDArray[np.float64],
+    rho: NDArray[np.float64],
+    n_support: NDArray[np.int32],
+    *,
+    kernel: str,
+    gamma: float = 1.0,
+    coef0: float = 0.0,
+    degree: int = 3,
+    support: NDArray[np.int32] | None = None,
+    classifier: bool,
+    threads: int = 1,
+) -> NDArray[np.float64]:
+    """Decision values with LIBSVM's signs, shape (rows of X, pairs of classes or 1).
+
+    X: queries, as in train; for ``kernel="precomputed"`` their kernel values with all training rows.
+    support_vectors: dense or CSR with the columns of X; unused for ``kernel="precomputed"``, where
+        ``support`` gives the columns of X that count.
+    """
+
+def cpu_level() -> str:
+    """The instruction set chosen at run time: ``portable``, ``avx2`` or ``avx512``."""
