@@ -16,7 +16,6 @@ BUILD = {
     "language": "c++",
     "extra_compile_args": ["-std=c++17", "-O3", "-ffp-contract=off", "-Wno-psabi", "-g0", "-pthread"],
     "extra_link_args": ["-pthread"],
-    "define_macros": [("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
 }
 
 setup(

@@ -144,8 +144,7 @@ def test_mutated_models_are_read_or_refused_with_the_file_named(tmp_path: Path) 
             Model.load(path)
             outcomes.add("read")
         except LibsvmFormatError as error:
-            assert str(error).startswith(str(path))
-            outcomes.add("refused")
+            outcomes.add("refused" if str(error).startswith(str(path)) else str(error))
     assert outcomes == {"read", "refused"}
 
 

@@ -57,7 +57,7 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
         "verbose": ["verbose"],
         "random_state": ["random_state"],
         "n_jobs": [
-            Interval(Integral, 1, None, closed="left"),
+            Interval(Integral, 1, 2**31 - 1, closed="both"),
             Interval(Integral, None, -1, closed="right"),
             None,
         ],

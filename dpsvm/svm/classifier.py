@@ -51,8 +51,8 @@ class BaseSVC(ClassifierMixin, BaseSVM):  # type: ignore[misc]
                 f"The number of classes has to be greater than one; got {len(classes)} class"
             )
         weights = compute_class_weight(self.class_weight, classes=classes, y=labels)
-        if not (np.isfinite(weights).all() and (weights >= 0).all()):
-            raise ValueError(f"class_weight must be finite and not negative, got {weights}")
+        if not (np.isfinite(weights).all() and (weights > 0).all()):
+            raise ValueError(f"class_weight must be positive and finite, got {weights}")
         if kept is not None:
             present, codes = np.unique(codes[kept], return_inverse=True)
             if len(present) < 2:

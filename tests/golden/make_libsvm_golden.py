@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-# Debian's svm-train reads the values of its flags in single precision (strtof), which moves problems
-# with a parameter such as 0.1 by one part in 10^8: all values here are exact in single precision.
+# Debian's svm-train reads the values of its flags in single precision (strtof), which moves a
+# parameter such as 0.1 by one part in 10^8: all values here are exact in single precision.
 TRAIN_CASES = (
     "two",
     "two -t 0 -c 10",
@@ -95,7 +95,7 @@ def make_data() -> dict[str, str]:
 
 def _run(folder: Path, *command: str) -> list[str]:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
-    # Left out: LIBSVM's progress (dots for iterations, stars for unshrinking) and its advice on speed.
+    # Left out: progress (dots for iterations, stars for unshrinking) and advice on speed.
     noise = re.compile(r"[.*]*|WARNING: using -h 0 may be faster")
     return [line for line in done.stdout.splitlines() if not noise.fullmatch(line)]
 
