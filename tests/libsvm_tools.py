@@ -19,6 +19,12 @@ needs_libsvm = pytest.mark.skipif(
 )
 
 
+def write_data(folder: Path) -> None:
+    """Put the data of the golden cases into a folder."""
+    for name, text in GOLDEN["data"].items():
+        (folder / name).write_text(text)
+
+
 def run_tool(*command: str, folder: Path) -> str:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
     return done.stdout

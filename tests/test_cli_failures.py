@@ -1,0 +1,191 @@
+"""When a command cannot go on: one line, an exit code, and old files as they were."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from libsvm_tools import GOLDEN, write_data
+
+import dpsvm
+from dpsvm import _core
+from dpsvm.cli import main
+from dpsvm.data import dump_libsvm
+from dpsvm.progress import solver_progress
+
+MODELS = {case["case"]: case["model"] for case in GOLDEN["train"] if "model" in case}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A current folder with the data of the golden cases."""
+    monkeypatch.chdir(tmp_path)
+    write_data(tmp_path)
+    return tmp_path
+
+
+def failure(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """The one line a command fails with."""
+    assert main(words) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"dpsvm {words[0]}: error: ")
+    assert err.count("\n") == 1
+    return err.split("error: ", 1)[1].rstrip("\n")
+
+
+def command(*words: str, **options: Any) -> subprocess.Popen[str]:
+    """The command in a process of its own, from the package under test."""
+    environment = os.environ | {"PYTHONPATH": str(Path(dpsvm.__file__).parents[1])}
+    return subprocess.Popen(
+        [sys.executable, "-m", "dpsvm", *words], text=True, env=environment, **options
+    )
+
+
+def slow_data(path: Path) -> None:
+    """A problem that takes minutes: pure noise with a hard margin."""
+    random = np.random.default_rng(0)
+    dump_libsvm(random.normal(size=(4000, 30)), np.where(random.random(4000) < 0.5, 1, -1), path)
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ("train", "FILE is missing (usage: dpsvm train [flags] FILE [MODEL])"),
+        ("train a b c", "unexpected 'c' (usage: dpsvm train [flags] FILE [MODEL])"),
+        ("train -z 1 two", "unknown flag -z"),
+        ("train two -c", "-c must be followed by cost"),
+        ("train -c much two", "-c much: not a number"),
+        ("train -c -1 two", "-c -1: C must be a float in the range (0.0, inf], got -1.0"),
+        ("train -c nan two", "-c nan: C must be a float in the range (0.0, inf], got nan"),
+        ("train -s 5 two", "-s 5: machine must be a code from 0 to 4"),
+        ("train -t rbf two", "-t rbf: kernel must be a code from 0 to 4"),
+        ("train -h 2 two", "-h 2: must be 0 or 1"),
+        ("train -wx 2 two", "-wx: no whole number after -w"),
+        ("train -w1 0 two", "-w1: '0' is not a positive number"),
+        ("train -v 1 two", "-v: '1' is not a whole number from 2 on"),
+        ("train --seed -1 two", "--seed: '-1' is not a whole number from 0 to 2^64 - 1"),
+        ("train --threads 0 two", "--threads: '0' is not a number of threads"),
+        ("train -s 2 -b 1 two", "-b 1: a one-class machine gives no probability estimates"),
+        ("train none", "none: No such file or directory"),
+        ("train two none/m", "none/m: the folder to write to does not exist"),
+        ("train two m --json none/j", "none/j: the folder to write to does not exist"),
+        ("train . m", ".: Is a directory"),
+        ("train curve", "curve:1: label -3.732 is not a class"),
+        ("train -t 4 two", "two:1: a row of a precomputed kernel must have 0:serial"),
+        ("train gram", "gram:1: index 0 is below 1"),
+        ("train same", "same: every row has the label 1: classification needs two classes"),
+        ("train -v 2 same", "same: every row has the label 1: classification needs two classes"),
+        ("train bad", "bad:2: token "),
+        ("train -t 4 serial", "serial: serial number 3 has no kernel values: the rows end at 2"),
+        ("train -s 1 -n 0.9 two", "two: specified nu is infeasible"),
+        ("predict two", "expected TEST MODEL OUTPUT, got 1 names"),
+        ("predict none model out", "none: No such file or directory"),
+        ("predict two none out", "none: No such file or directory"),
+        ("predict two model none/out", "none/out: the folder to write to does not exist"),
+        ("predict two two out", "two:1: unknown key '1'"),
+        ("predict -b 1 two model out", "model: the model does not support probability estimates"),
+        ("predict two gram.model out", "two:1: a row of a precomputed kernel must have 0:serial"),
+        ("predict serial gram.model out", "serial: the model needs the kernel with training row"),
+        ("scale", "expected one FILE, got 0"),
+        ("scale -s a -r b two", "-s and -r cannot be used together"),
+        ("scale -l 1 -u 0 two", "lower and upper must be finite and ascend, got 1 and 0"),
+        ("scale -y 0 x two", "-y: 'x' is not a number"),
+        ("scale -r none two", "none: No such file or directory"),
+        ("scale -s none/r two", "none/r: the folder to write to does not exist"),
+    ],
+)
+def test_an_error_is_one_line_and_exit_code_two(
+    words: str, reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("same").write_text("1 1:1\n1 1:2\n1 1:3\n")
+    Path("bad").write_text("1 1:1\n2 x\n")
+    Path("serial").write_text("1 0:1 1:1 2:0\n2 0:3 1:0 2:1\n")
+    Path("model").write_text(MODELS["two"])
+    Path("gram.model").write_text(MODELS["gram -t 4"])
+    before = sorted(Path.cwd().iterdir())
+    assert failure(capsys, *words.split()).startswith(reason)
+    assert sorted(Path.cwd().iterdir()) == before
+
+
+def test_an_unknown_command_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fit"]) == 2
+    assert capsys.readouterr().err.startswith("dpsvm: error: unknown command 'fit'")
+
+
+def test_a_failed_command_leaves_old_outputs_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("model", "out"):
+        Path(name).write_text("old")
+    failure(capsys, "train", "-s", "1", "-n", "0.9", "two", "model")
+    failure(capsys, "predict", "two", "model", "out")
+    assert [Path(name).read_text() for name in ("model", "out")] == ["old", "old"]
+
+
+def test_running_out_of_memory_is_an_error(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(_core, "train", fail)
+    assert failure(capsys, "train", "two") == "out of memory"
+
+
+def test_progress_is_shown_and_an_interrupt_keeps_the_old_model(folder: Path) -> None:
+    pty = pytest.importorskip("pty", reason="needs a POSIX terminal")
+    pytest.importorskip("rich")
+    slow_data(folder / "slow")
+    (folder / "model").write_text("old")
+    flags = ["-t", "0", "-c", "1e6", "--json", "facts"]
+    terminal, theirs = pty.openpty()
+    pipes = {"stdout": subprocess.PIPE, "stderr": theirs}
+    with command("train", *flags, "slow", "model", **pipes) as process:
+        os.close(theirs)
+        shown = read_until(terminal, b"iteration")
+        process.send_signal(signal.SIGINT)
+        shown += read_until(terminal, None)
+        assert process.stdout is not None
+        assert process.stdout.read() == ""
+    os.close(terminal)
+    assert process.returncode == 130
+    assert shown.endswith(b"dpsvm train: interrupted\r\n")
+    assert (folder / "model").read_text() == "old"
+    assert not (folder / "facts").exists()
+
+
+def read_until(terminal: int, word: bytes | None) -> bytes:
+    """What is shown up to and with a word, or up to the end."""
+    shown = b""
+    while word is None or word not in shown:
+        try:
+            part = os.read(terminal, 65536)
+        except OSError:  # Linux's end of file, once the other side is closed
+            break
+        if not part:
+            break
+        shown += part
+    return shown
+
+
+@pytest.mark.skipif(os.name != "posix", reason="POSIX pipes")
+def test_a_reader_that_leaves_early_ends_the_command_quietly(folder: Path) -> None:
+    dump_libsvm(np.random.default_rng(0).normal(size=(20000, 10)), np.ones(20000), "big")
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with command("scale", "big", **pipes) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+    assert process.returncode == 141
+
+
+def test_there_is_no_progress_without_a_terminal() -> None:
+    with solver_progress() as monitor:
+        assert monitor is None
