@@ -63,7 +63,7 @@ def read_model(path: Path) -> None:
     from dpsvm.svm import model_file
 
     model = model_file.read(path)
-    model.predict(np.eye(4) if model.kernel != "precomputed" else np.ones((2, 8)))
+    model.predict(np.eye(4) if model.serials is None else np.ones((2, 8)))
 
 
 def outcome(path: Path) -> str:

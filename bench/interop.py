@@ -128,7 +128,7 @@ def in_double(case: Case, shared: Path, folder: Path) -> tuple[float, float | No
     models = [Model.load(path) for path in paths]
     values = [model.decision_values(X) for model in models]
     values += [evaluate(path, X, probability=False) for path in paths]
-    scale = np.abs(values[0]) if models[0].is_regressor else np.abs(values[0]).max(axis=0)
+    scale = np.abs(values[0]) if case.setting.regressor else np.abs(values[0]).max(axis=0)
     decided = max(float(np.max(np.abs(other - values[0]) / scale)) for other in values[1:])
     if not (case.probability and case.setting.classifier):
         return decided, None
@@ -149,7 +149,7 @@ def judge(
     for other_header, other in others:
         headers &= other_header == header
         numbers, base = other, first
-        if case.setting.machine not in ("epsilon-svr", "nu-svr"):
+        if not case.setting.regressor:
             labels += int(np.count_nonzero(other[:, 0] != first[:, 0]))
             numbers, base = other[:, 1:], first[:, 1:]
         if numbers.size:

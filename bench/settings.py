@@ -71,6 +71,10 @@ class Setting:
     def classifier(self) -> bool:
         return self.machine in ("c-svc", "nu-svc")
 
+    @property
+    def regressor(self) -> bool:
+        return self.machine in ("epsilon-svr", "nu-svr")
+
     def flags(self) -> list[str]:
         """The options of svm-train and of ``dpsvm train``."""
         values = self.changed() | {

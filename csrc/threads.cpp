@@ -1,5 +1,6 @@
 #include "threads.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <system_error>
 
@@ -12,6 +13,9 @@ constexpr int kSpins = 2000;
 
 constexpr std::chrono::milliseconds kIdle{50};
 
+// More threads than this only wait for each other.
+constexpr int kMostPerCore = 4;
+
 inline void relax() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -21,6 +25,8 @@ inline void relax() {
 }  // namespace
 
 ThreadPool::ThreadPool(int threads) {
+  const int most = kMostPerCore * std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  threads = std::min(threads, most);
   try {
     for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { serve(); });
   } catch (const std::system_error&) {
