@@ -9,12 +9,16 @@ FILE_SOURCES = ["csrc/reader.cpp", "csrc/writer.cpp"]
 CORE_SOURCES = sorted({str(path) for path in Path("csrc").glob("*.cpp")} - set(FILE_SOURCES))
 HEADERS = [str(path) for path in Path("csrc").glob("*.hpp")]
 
-# -ffp-contract=off: LIBSVM's iteration path is reproduced to the bit, which fused multiply-add would not do.
+# -ffp-contract=off: LIBSVM's iteration path is reproduced to the bit, and fused multiply-add would
+# leave it.
 BUILD = {
     "include_dirs": ["csrc"],
     "depends": HEADERS,
     "language": "c++",
-    "extra_compile_args": ["-std=c++17", "-O3", "-ffp-contract=off", "-Wno-psabi", "-g0", "-pthread"],
+    "extra_compile_args": [
+        *("-std=c++17", "-O3", "-ffp-contract=off"),
+        *("-Wno-psabi", "-g0", "-pthread"),
+    ],
     "extra_link_args": ["-pthread"],
 }
 

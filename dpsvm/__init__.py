@@ -7,19 +7,26 @@ array(['yes'], dtype='<U3')
 
 from __future__ import annotations
 
-from dpsvm.data import dump_libsvm, load_libsvm
+from dpsvm._version import __version__
+from dpsvm.comparison import Comparison, compare
+from dpsvm.data import LibsvmFormatError, dump_libsvm, load_libsvm
 from dpsvm.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+from dpsvm.svm.model import Model, from_estimator
 from dpsvm.warnings import PrivacyLeakWarning
-
-__version__ = "0.1.0"
 
 __all__ = [
     "SVC",
     "SVR",
+    "LibsvmFormatError",
+    "Model",
     "NuSVC",
     "NuSVR",
     "OneClassSVM",
+    "Comparison",
     "PrivacyLeakWarning",
+    "compare",
+    "__version__",
     "dump_libsvm",
+    "from_estimator",
     "load_libsvm",
 ]

@@ -1,4 +1,4 @@
-"""The C++ solver. Arrays go in as they are: no argument is checked for NaN here, the callers do that."""
+"""The C++ solver. Arrays go in as they are; the callers have checked them for NaN."""
 
 from collections.abc import Callable
 from typing import Any
@@ -68,7 +68,8 @@ def decision_values(
 ) -> NDArray[np.float64]:
     """Decision values with LIBSVM's signs, shape (rows of X, pairs of classes or 1).
 
-    X: queries, as in train; for ``kernel="precomputed"`` their kernel values with all training rows.
+    X: queries, as in train; for ``kernel="precomputed"`` their kernel values with all training
+        rows.
     support_vectors: dense or CSR with the columns of X; unused for ``kernel="precomputed"``, where
         ``support`` gives the columns of X that count.
     """

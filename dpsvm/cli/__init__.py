@@ -15,6 +15,7 @@ _COMMANDS = {
     "train": "train a machine on a LIBSVM data file and write a LIBSVM model file",
     "predict": "predict the rows of a data file with a model file",
     "scale": "scale the features of a data file to a range",
+    "compare": "compare working-set selectors with wss2 on data files",
 }
 _INTERRUPTED, _BROKEN_PIPE, _FAILED = 130, 141, 2
 

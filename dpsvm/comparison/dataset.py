@@ -12,7 +12,6 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
-from dpsvm.data import load_libsvm
 from dpsvm.svm.rows import FLOAT_TYPES, core_rows
 from dpsvm.svm.training import grouped_by_class
 from dpsvm.svm.validation import Rows
@@ -70,13 +69,17 @@ class Dataset:
         X, y = load_breast_cancer(return_X_y=True)
         return Dataset.of(minmax_scale(X, (-1, 1)), y, "breast-cancer (scikit-learn)")
 
-    def matching(self, path: str) -> Dataset:
-        """A held-out file, its labels coded as here; ValueError if it has any other label."""
-        X, y = load_libsvm(path, labels="class", n_features=self.X.shape[1])
-        unknown = set(y.tolist()) - set(map(float, self.labels))
-        if unknown:
-            raise ValueError(f"{path}: label {min(unknown):g} is not in {self.name}")
-        return Dataset(path, X, np.where(y == self.labels[0], 0.0, 1.0), self.labels)
+    def coded(self, X: Any, y: ArrayLike, name: str = "test") -> Dataset:
+        """Held-out rows with their labels coded as here; ValueError at a label not seen here."""
+        rows = core_rows(check_array(X, accept_sparse="csr", dtype=list(FLOAT_TYPES), order="C"))
+        given = np.asarray(y)
+        if rows.shape != (given.size, self.X.shape[1]):
+            raise ValueError(f"{name}: expected {self.X.shape[1]} features, got {rows.shape}")
+        known = np.isin(given, self.labels)
+        if not known.all():
+            raise ValueError(f"{name}: label {given[~known][0]} is not in {self.name}")
+        codes = np.where(given == self.labels[0], 0.0, 1.0)
+        return Dataset(name, rows, codes, self.labels)
 
     @property
     def positive(self) -> NDArray[np.bool_]:

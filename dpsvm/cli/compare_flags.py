@@ -1,0 +1,123 @@
+"""The flags of ``dpsvm compare``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dpsvm.cli.options import Flag, reader, table_flag
+from dpsvm.svm.parameters import SELECTORS, TABLE
+from dpsvm.svm.threads import thread_count
+
+_SHRINKING = {"on": (True,), "off": (False,), "both": (True, False)}
+
+
+def _listed(read: Callable[[str], Any]) -> Callable[[str], tuple[Any, ...]]:
+    return lambda text: tuple(read(part) for part in text.split(","))
+
+
+def _at_least(least: int) -> Callable[[str], int]:
+    def convert(text: str) -> int:
+        value = int(text)
+        if value < least:
+            raise ValueError
+        return value
+
+    return reader(convert, f"a whole number from {least} on")
+
+
+def _shrinking(text: str) -> tuple[bool, ...]:
+    if text not in _SHRINKING:
+        raise ValueError(f"{text!r} is not on, off or both")
+    return _SHRINKING[text]
+
+
+RUN_FLAGS = (
+    Flag(
+        "--selectors",
+        "selectors",
+        "selectors to compare, separated by commas; wss2 is always run",
+        ("names",),
+        _listed(TABLE["selector"].read),
+        default=SELECTORS,
+        default_text=",".join(SELECTORS),
+    ),
+    Flag(
+        "--selection-epsilon",
+        "selection_epsilon",
+        "values for dpwss, separated by commas; not a privacy guarantee",
+        ("x,...",),
+        _listed(TABLE["selection_epsilon"].read),
+        default=(1.0,),
+        default_text="1",
+    ),
+    Flag(
+        "--sigma",
+        "sigma",
+        "values for wss3, wss4 and dpwss, separated by commas",
+        ("x,...",),
+        _listed(TABLE["sigma"].read),
+        default=(0.5,),
+        default_text="0.5",
+    ),
+    Flag(
+        "--runs",
+        "runs",
+        "runs of each setting that draws random numbers",
+        ("n",),
+        _at_least(1),
+        default=10,
+    ),
+    Flag(
+        "--shrinking",
+        "shrinking",
+        "on, off or both",
+        ("which",),
+        _shrinking,
+        default=(True,),
+        default_text="on",
+    ),
+    Flag("--seed", "seed", "seed of the first run", ("n",), _at_least(0), default=0),
+    Flag("--cv", "cv", "also score by cross-validation, in svm-train's folds", ("k",), _at_least(2)),
+    Flag("--test", "test", "also score on a held-out file", ("file",), str),
+    Flag(
+        "--jobs",
+        "jobs",
+        "runs at a time, -1 for one per core",
+        ("n",),
+        reader(lambda text: thread_count(int(text)), "a number of runs"),
+        default=1,
+    ),
+    Flag(
+        "--resume",
+        "resume",
+        "keep every run in a file as it ends, and do not repeat the runs found there",
+        ("file",),
+        str,
+    ),
+)
+KERNEL_FLAGS = (
+    table_flag(
+        "kernel",
+        "type",
+        default="linear",
+        default_text="0",
+        choices=("  0 linear, 1 poly, 2 rbf, 3 sigmoid",),
+    ),
+    table_flag("degree", "degree"),
+    table_flag(
+        "gamma", "gamma", meaning="gamma in the kernel", default_text="1/number of features"
+    ),
+    table_flag("coef0", "coef0"),
+    table_flag("C", "cost"),
+    table_flag("cache_size", "MB"),
+    table_flag("tol", "tolerance"),
+    table_flag("max_iter", "n", default_text="none"),
+)
+OUTPUT_FLAGS = (
+    Flag("--json", "json", "write everything, every run included, to a JSON file", ("file",), str),
+    Flag("--csv", "csv", "write one line per setting to a CSV file", ("file",), str),
+    Flag("--html", "html", "write a self-contained page with tables and charts", ("file",), str),
+    Flag("--plot", "plot", "write the charts to a folder as PNG (matplotlib)", ("folder",), str),
+    Flag("-q", "quiet", "print no tables", default=False),
+)

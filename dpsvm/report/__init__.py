@@ -1,0 +1,1 @@
+"""Comparisons as text, JSON, CSV, figures and a self-contained HTML page."""

@@ -1,0 +1,63 @@
+"""A comparison as text for a terminal."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dpsvm.report.words import (
+    SCORE_COLUMNS,
+    SCORE_WHERE,
+    data_cells,
+    data_columns,
+    iteration_cells,
+    iteration_columns,
+    score_cells,
+    shrinking_title,
+)
+
+if TYPE_CHECKING:
+    from dpsvm.comparison.comparison import Comparison
+
+WIDTH = 100
+
+
+def table_text(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Aligned lines: the first column to the left, the others to the right.
+
+    >>> print("\\n".join(table_text(["name", "n"], [["a", "10"], ["bcd", "5"]])))
+    name   n
+    ----  --
+    a     10
+    bcd    5
+    """
+    cells = [list(columns), *map(list, rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    cells.insert(1, ["-" * width for width in widths])
+    lines = []
+    for first, *others in cells:
+        aligned = [text.rjust(width) for text, width in zip(others, widths[1:], strict=True)]
+        lines.append("  ".join([first.ljust(widths[0]), *aligned]).rstrip())
+    return lines
+
+
+def comparison_text(comparison: Comparison) -> str:
+    """The data, then one table of iterations and one of scores for each shrinking setting."""
+    parts = [table_text(data_columns(), [data_cells(comparison.data.facts)])]
+    for shrinking in dict.fromkeys(line.setting.shrinking for line in comparison.summaries):
+        lines = [one for one in comparison.summaries if one.setting.shrinking == shrinking]
+        title = f"Iterations: {shrinking_title(comparison, shrinking)}"
+        rows = [iteration_cells(line) for line in lines]
+        parts.append([title, *table_text(iteration_columns(), rows)])
+        for where, words in SCORE_WHERE.items():
+            scored = [line for line in lines if line.scores(where) is not None]
+            if scored:
+                rows = [score_cells(line, where) for line in scored]
+                parts.append([f"Scores {words}", *table_text(SCORE_COLUMNS, rows)])
+    said = [line for note in comparison.notes for line in _wrapped(note)]
+    return "\n\n".join("\n".join(part) for part in [*parts, said] if part)
+
+
+def _wrapped(note: str) -> list[str]:
+    return textwrap.wrap(note, WIDTH, initial_indent="* ", subsequent_indent="  ")
