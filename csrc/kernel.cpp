@@ -51,17 +51,11 @@ class DotKernel final : public Kernel {
 
   void block(const Index* rows, Index count, Index begin, Index end, float* const* out) override {
     const Index features = samples_->features();
-    expanded_.resize(count * features);
-    std::vector<const T*> queries(count);
-    for (Index r = 0; r < count; ++r) {
-      T* query = expanded_.data() + r * features;
-      samples_->expand(rows[r], query);
-      queries[r] = query;
-    }
+    dense_.resize(count * features);
+    for (Index r = 0; r < count; ++r) samples_->expand(rows[r], dense_.data() + r * features);
+    samples_->pack(dense_.data(), count, packed_);
     const Index first = begin / kColumns, last = (end + kColumns - 1) / kColumns;
-    const auto piece = [&](Index p) {
-      columns(queries.data(), rows, count, (first + p) * kColumns, begin, end, out);
-    };
+    const auto piece = [&](Index p) { columns(rows, count, (first + p) * kColumns, begin, end, out); };
     if (count * (end - begin) * features < kWorthThreads)
       for (Index p = 0; p < last - first; ++p) piece(p);
     else
@@ -81,28 +75,24 @@ class DotKernel final : public Kernel {
 
  private:
   // The part of the block that lies in the columns [start, start + kColumns).
-  void columns(const T* const* queries, const Index* rows, Index count, Index start, Index begin, Index end,
-               float* const* out) const {
+  void columns(const Index* rows, Index count, Index start, Index begin, Index end, float* const* out) const {
     const Index from = std::max(begin, start), to = std::min(end, start + kColumns);
     const Index aligned = from / Samples<T>::kAlign * Samples<T>::kAlign;
-    constexpr Index kTogether = 4, ld = kColumns + Samples<T>::kAlign;
-    alignas(64) T dots[kTogether * ld];
-    for (Index r = 0; r < count;) {
-      const Index now = std::min(kTogether, count - r);
-      samples_->dots(queries + r, now, aligned, to, dots, ld);
-      for (Index s = 0; s < now; ++s, ++r) {
-        T* line = dots + s * ld + (from - aligned);
-        apply_kernel(spec_, squared_[rows[r]], &squared_[from], line, to - from);
-        float* target = out[r] + (from - begin);
-        for (Index j = 0; j < to - from; ++j) target[j] = static_cast<float>(line[j]);
-      }
+    const Index ld = to - aligned + Samples<T>::kAlign;
+    const std::unique_ptr<T[]> dots(new T[Samples<T>::lines(count) * ld]);
+    samples_->dots(packed_, count, aligned, to, dots.get(), ld);
+    for (Index r = 0; r < count; ++r) {
+      T* line = dots.get() + r * ld + (from - aligned);
+      apply_kernel(spec_, squared_[rows[r]], &squared_[from], line, to - from);
+      float* target = out[r] + (from - begin);
+      for (Index j = 0; j < to - from; ++j) target[j] = static_cast<float>(line[j]);
     }
   }
 
   KernelSpec spec_;
   std::unique_ptr<Samples<T>> samples_;
   std::vector<T> squared_;  // [size] |x_i|^2
-  std::vector<T> expanded_;
+  std::vector<T> dense_, packed_;  // scratch: the queries of the current block
   ThreadPool& pool_;
 };
 

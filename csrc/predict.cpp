@@ -92,16 +92,13 @@ bool by_dots(const PredictInput& input, double* out, Watch& watch) {
   const Index at_once = std::clamp<Index>(kBlockBytes / line_bytes, 1, kMaxQueries);
   return in_pieces(row_count(input.x), at_once, input.threads, watch, [&](Index first, Index last) {
     const Index count = last - first;
-    std::vector<T> dense(count * features), k(count * width + Samples<T>::kAlign);
-    std::vector<const T*> queries(count);
+    std::vector<T> dense(count * features), packed, k(Samples<T>::lines(count) * width + Samples<T>::kAlign);
     std::vector<double> line(input.n_sv);
+    for (Index q = 0; q < count; ++q) expand_row(input.x, first + q, dense.data() + q * features);
+    rows->pack(dense.data(), count, packed);
+    rows->dots(packed, count, 0, input.n_sv, k.data(), width);
     for (Index q = 0; q < count; ++q) {
-      expand_row(input.x, first + q, dense.data() + q * features);
-      queries[q] = dense.data() + q * features;
-    }
-    rows->dots(queries.data(), count, 0, input.n_sv, k.data(), width);
-    for (Index q = 0; q < count; ++q) {
-      apply_kernel(input.kernel, squared_norm(queries[q]), squared.data(), k.data() + q * width, input.n_sv);
+      apply_kernel(input.kernel, squared_norm(dense.data() + q * features), squared.data(), k.data() + q * width, input.n_sv);
       std::copy_n(k.data() + q * width, input.n_sv, line.data());
       decision.values(line.data(), out + (first + q) * decision.pairs());
     }

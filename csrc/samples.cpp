@@ -37,6 +37,14 @@ void dots_of_panels(const T* panels, Index n_panels, Index depth, const T* const
     simd().dots_f64(panels, n_panels, depth, queries, count, out, ld);
 }
 
+template <class T>
+void dots_of_sparse(const SparseView<T>& rows, const Index* order, Index n, const T* queries, T* out, Index ld) {
+  if constexpr (std::is_same_v<T, float>)
+    simd().sparse_f32(rows, order, n, queries, out, ld);
+  else
+    simd().sparse_f64(rows, order, n, queries, out, ld);
+}
+
 // Panels of kPanel<T> rows, feature after feature (simd.hpp).
 template <class T>
 class PanelSamples final : public Samples<T> {
@@ -56,12 +64,21 @@ class PanelSamples final : public Samples<T> {
     for (Index k = 0; k < features_; ++k) dense[k] = at(i, k);
   }
 
-  void dots(const T* const* queries, Index count, Index begin, Index end, T* out,
-            Index ld) const override {
+  void pack(const T* dense, Index count, std::vector<T>& packed) const override {
+    packed.assign(dense, dense + count * features_);
+  }
+
+  void dots(const std::vector<T>& packed, Index count, Index begin, Index end, T* out, Index ld) const override {
     static_assert(Samples<T>::kAlign % kPanel<T> == 0, "a range of rows starts at a panel");
     const Index first = begin / kPanel<T>, last = (end + kPanel<T> - 1) / kPanel<T>;
-    dots_of_panels(values_.get() + first * kPanel<T> * features_, last - first, features_, queries, count,
-                   out, ld);
+    constexpr Index kAtOnce = 64;
+    for (Index r = 0; r < count; r += kAtOnce) {
+      const Index now = std::min(kAtOnce, count - r);
+      const T* queries[kAtOnce];
+      for (Index q = 0; q < now; ++q) queries[q] = packed.data() + (r + q) * features_;
+      dots_of_panels(values_.get() + first * kPanel<T> * features_, last - first, features_, queries, now,
+                     out + r * ld, ld);
+    }
   }
 
   void swap(Index i, Index j) override {
@@ -105,22 +122,38 @@ class SparseSamples final : public Samples<T> {
     for (Index e = offsets_[row]; e < offsets_[row + 1]; ++e) dense[columns_[e]] = values_[e];
   }
 
-  void dots(const T* const* queries, Index count, Index begin, Index end, T* out,
-            Index ld) const override {
-    for (Index r = 0; r < count; ++r) {
-      const T* query = queries[r];
-      for (Index j = begin; j < end; ++j) {
-        const Index row = order_[j];
-        T sum{};
-        for (Index e = offsets_[row]; e < offsets_[row + 1]; ++e) sum += values_[e] * query[columns_[e]];
-        out[r * ld + (j - begin)] = sum;
-      }
-    }
+  // Groups of kTogether queries interleaved, the last one filled up with zeros; fewer than kWorthGroup stay as they are.
+  void pack(const T* dense, Index count, std::vector<T>& packed) const override {
+    packed.clear();
+    Index r = 0;
+    for (; count - r >= kWorthGroup; r += std::min(kTogether, count - r))
+      for (Index k = 0; k < features_; ++k)
+        for (Index q = r; q < r + kTogether; ++q) packed.push_back(q < count ? dense[q * features_ + k] : T{});
+    packed.insert(packed.end(), dense + r * features_, dense + count * features_);
+    packed.resize(packed.size() + kPanel<T>);  // a vector may be wider than a group
+  }
+
+  void dots(const std::vector<T>& packed, Index count, Index begin, Index end, T* out, Index ld) const override {
+    const T* queries = packed.data();
+    Index r = 0;
+    for (; count - r >= kWorthGroup; r += std::min(kTogether, count - r), queries += kTogether * features_)
+      dots_of_sparse<T>({values_.data(), columns_.data(), offsets_.data()}, order_.data() + begin, end - begin, queries,
+                        out + r * ld, ld);
+    for (; r < count; ++r, queries += features_)
+      for (Index j = begin; j < end; ++j) out[r * ld + (j - begin)] = one_dot(queries, order_[j]);
   }
 
   void swap(Index i, Index j) override { std::swap(order_[i], order_[j]); }
 
  private:
+  using Samples<T>::kWorthGroup;
+
+  T one_dot(const T* query, Index row) const {
+    T sum{};
+    for (Index e = offsets_[row]; e < offsets_[row + 1]; ++e) sum += values_[e] * query[columns_[e]];
+    return sum;
+  }
+
   Index features_;
   std::vector<T> values_;               // [entries]
   std::vector<std::int32_t> columns_;   // [entries]

@@ -17,6 +17,16 @@ inline constexpr Index kPanel = kPanelBytes / static_cast<Index>(sizeof(T));
 // Curvature used in place of one that is not positive.
 inline constexpr double kTau = 1e-12;
 
+// Queries taken against a compressed row at once.
+inline constexpr Index kTogether = 8;
+
+template <class T>
+struct SparseView {
+  const T* values;             // [offsets[rows]]
+  const std::int32_t* columns; // [offsets[rows]]
+  const Index* offsets;        // [rows + 1]
+};
+
 struct Extreme {
   double value;
   Index index;  // -1: no element qualified
@@ -53,6 +63,13 @@ struct Simd {
                    Index count, double* out, Index ld);
   void (*dots_f32)(const float* panels, Index n_panels, Index depth, const float* const* queries,
                    Index count, float* out, Index ld);
+
+  // The same for compressed rows: out[r * ld + j] = <query r, row order[j]> for r < kTogether and j < n, with the queries
+  // interleaved: queries[column * kTogether + r].
+  void (*sparse_f64)(const SparseView<double>& rows, const Index* order, Index n, const double* queries, double* out,
+                     Index ld);
+  void (*sparse_f32)(const SparseView<float>& rows, const Index* order, Index n, const float* queries, float* out,
+                     Index ld);
 
   // x[t] = exp(x[t]) for t < n and x <= 1; double is within one unit in the last place.
   void (*exp_f64)(double* x, Index n);

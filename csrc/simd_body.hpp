@@ -219,7 +219,7 @@ inline __attribute__((always_inline)) void micro_kernel(const T* panels, Index d
 template <class V, int R, class T>
 void dots(const T* panels, Index n_panels, Index depth, const T* const* queries, Index count, T* out,
           Index ld) {
-  constexpr int kTogether = 4;  // panels a lone query is taken against at once
+  constexpr int kPanels = 4;  // panels a lone query is taken against at once
   Index p = 0;
   const auto go = [&](auto width) {
     constexpr int P = decltype(width)::value;
@@ -232,7 +232,7 @@ void dots(const T* panels, Index n_panels, Index depth, const T* const* queries,
     p += P;
   };
   if (count < R)
-    while (p + kTogether <= n_panels) go(std::integral_constant<int, kTogether>());
+    while (p + kPanels <= n_panels) go(std::integral_constant<int, kPanels>());
   while (p < n_panels) go(std::integral_constant<int, 1>());
 }
 
@@ -246,6 +246,34 @@ void dots_f64(const double* panels, Index n_panels, Index depth, const double* c
 void dots_f32(const float* panels, Index n_panels, Index depth, const float* const* queries,
               Index count, float* out, Index ld) {
   dots<Vf, kQueries>(panels, n_panels, depth, queries, count, out, ld);
+}
+
+template <class V, class T>
+void sparse_dots(const SparseView<T>& rows, const Index* order, Index n, const T* queries, T* out, Index ld) {
+  constexpr Index lanes = sizeof(V) / sizeof(T);
+  constexpr Index N = kTogether > lanes ? kTogether / lanes : 1;
+  constexpr Index width = N * lanes;  // wider than kTogether where a vector is; the caller pads for it
+  for (Index j = 0; j < n; ++j) {
+    V sum[N] = {};
+    for (Index e = rows.offsets[order[j]]; e < rows.offsets[order[j] + 1]; ++e) {
+      const T* q = queries + rows.columns[e] * kTogether;
+      const V x = splat<V>(rows.values[e]);
+      for (Index s = 0; s < N; ++s) sum[s] = multiply_add(x, load<V>(q + s * lanes), sum[s]);
+    }
+    T line[width];
+    for (Index s = 0; s < N; ++s) store(line + s * lanes, sum[s]);
+    for (Index r = 0; r < kTogether; ++r) out[r * ld + j] = line[r];
+  }
+}
+
+void sparse_f64(const SparseView<double>& rows, const Index* order, Index n, const double* queries, double* out,
+                Index ld) {
+  sparse_dots<Vd>(rows, order, n, queries, out, ld);
+}
+
+void sparse_f32(const SparseView<float>& rows, const Index* order, Index n, const float* queries, float* out,
+                Index ld) {
+  sparse_dots<Vf>(rows, order, n, queries, out, ld);
 }
 
 // exp(x) = 2^n exp(r), r = x - n log 2 in two pieces so that the reduced argument is exact to 2^-70; exp(r) by its
@@ -314,5 +342,5 @@ double dot(const double* a, const double* b, Index n) {
   return total;
 }
 
-constexpr Simd kTable{DPSVM_LEVEL_NAME, argmax,   argmin,  update,  accumulate, second_order,
-                      dots_f64,         dots_f32, exp_f64, exp_f32, dot};
+constexpr Simd kTable{DPSVM_LEVEL_NAME, argmax,     argmin,     update,  accumulate, second_order, dots_f64,
+                      dots_f32,         sparse_f64, sparse_f32, exp_f64, exp_f32,    dot};

@@ -14,6 +14,7 @@ from dpsvm.cli.options import UsageError, help_lines, parse
 from dpsvm.comparison import Comparison, Dataset, Journal, Plan, Run, Setting, grid
 from dpsvm.data import atomic_write, load_libsvm
 from dpsvm.report import records
+from dpsvm.report.page import page
 from dpsvm.report.progress import runs_progress
 from dpsvm.svm.parameters import Parameters
 
@@ -158,11 +159,16 @@ def _write(job: _Job, comparisons: list[Comparison], failures: list[str]) -> Non
     writers: list[tuple[str | None, Callable[[], str]]] = [
         (job.json, lambda: records.json_text(comparisons, failures)),
         (job.csv, lambda: records.csv_text(comparisons)),
+        (job.html, lambda: page(comparisons, failures)),
     ]
     for path, text in writers:
         if path is not None:
             with atomic_write(path) as file:
                 file.write(text())
+    if job.plot is not None:
+        from dpsvm.report.figures import save
+
+        save(comparisons, job.plot)
 
 
 def _how_to_resume(job: _Job) -> str:

@@ -78,7 +78,9 @@ RUN_FLAGS = (
         default_text="on",
     ),
     Flag("--seed", "seed", "seed of the first run", ("n",), _at_least(0), default=0),
-    Flag("--cv", "cv", "also score by cross-validation, in svm-train's folds", ("k",), _at_least(2)),
+    Flag(
+        "--cv", "cv", "also score by cross-validation, in svm-train's folds", ("k",), _at_least(2)
+    ),
     Flag("--test", "test", "also score on a held-out file", ("file",), str),
     Flag(
         "--jobs",

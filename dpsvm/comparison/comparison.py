@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpsvm.comparison.dataset import Dataset
 from dpsvm.comparison.execution import Journal, execute
 from dpsvm.comparison.notes import notes
-from dpsvm.comparison.runs import Run, Task
+from dpsvm.comparison.runs import LINEAR, Run, Task
 from dpsvm.comparison.settings import Setting, grid
 from dpsvm.comparison.summary import Summary
 from dpsvm.svm.parameters import SELECTORS, Parameters
@@ -33,7 +33,7 @@ class Plan:
     """
 
     settings: Sequence[Setting] = field(default_factory=grid)
-    parameters: Parameters = Parameters(kernel="linear")
+    parameters: Parameters = LINEAR
     runs: int = 10  # of a setting that draws; the others are run once
     seed: int = 0  # of the first run; the next ones count up
     cv: int | None = None
@@ -73,7 +73,7 @@ class Comparison:
     >>> from dpsvm import compare
     >>> found = compare([[0.0], [1.0], [3.0], [4.0]], [-1, -1, 1, 1], selectors=["wss1"])
     >>> [(line.setting.label, line.iteration_ratio) for line in found.summaries]
-    [('wss2', 1.0), ('wss1', 1.0)]
+    [('wss2', 1.0), ('wss1', 1.3333333333333333)]
     """
 
     plan: Plan
@@ -109,10 +109,10 @@ class Comparison:
                 found.append(Summary(setting, runs, reference))
         return found
 
-    @property
-    def notes(self) -> list[str]:
-        """What must be known to read the dpwss lines."""
-        return notes(self.summaries, self.plan.parameters.tol)
+    def notes(self, shrinking: bool) -> list[str]:
+        """What must be known to read the dpwss lines of one shrinking setting."""
+        lines = [line for line in self.summaries if line.setting.shrinking == shrinking]
+        return notes(lines, self.plan.parameters.tol)
 
     @cached_property
     def traces(self) -> dict[Setting, NDArray[Any]]:
@@ -140,7 +140,10 @@ class Comparison:
             "runs": [
                 asdict(line.setting) | run.to_dict() for line in self.summaries for run in line.runs
             ],
-            "notes": self.notes,
+            "notes": {
+                f"shrinking {'on' if shrinking else 'off'}": self.notes(shrinking)
+                for shrinking in dict.fromkeys(line.setting.shrinking for line in self.summaries)
+            },
         }
 
     def to_frame(self) -> pd.DataFrame:

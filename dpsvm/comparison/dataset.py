@@ -121,11 +121,11 @@ def _in_order(y: NDArray[Any]) -> tuple[tuple[Any, Any], NDArray[np.float64]]:
     values, inverse = np.unique(y, return_inverse=True)
     if len(values) != 2:
         raise ValueError(f"a comparison needs two classes, got {len(values)}")
-    # grouped_by_class knows only numbers; 0 and 1 stand for any labels but -1 and +1.
-    signs = values.dtype.kind in "if" and values.tolist() == [-1, 1]
-    order, groups = grouped_by_class((2.0 * inverse - 1.0) if signs else inverse.astype(float))
+    # LIBSVM's rule is about numbers; any labels but -1 and +1 may be numbered as they sort.
+    numbers = y if values.dtype.kind in "if" and values.tolist() == [-1, 1] else inverse
+    _, groups = grouped_by_class(np.asarray(numbers, dtype=np.float64))
     codes = np.empty(len(y))
     for code, rows in enumerate(groups):
         codes[rows] = code
-    first, second = ((order + 1) // 2 if signs else order).tolist()
-    return (values[first].item(), values[second].item()), codes
+    first, second = (y[rows[0]].item() for rows in groups)
+    return (first, second), codes

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dpsvm import _core
 from dpsvm._result import Solution
+from dpsvm._version import __version__
 from dpsvm.comparison.dataset import Dataset
 from dpsvm.comparison.scores import Scores
 from dpsvm.comparison.settings import Setting
@@ -20,6 +21,9 @@ from dpsvm.svm.validation import GlibcRandom, folds
 
 Floats = NDArray[np.float64]
 Monitor = Callable[[Mapping[str, Any]], bool]
+
+LINEAR = Parameters(kernel="linear")
+"""The paper's machine: linear, C = 1, tol = 1e-3."""
 
 
 class Cancelled(Exception):
@@ -63,7 +67,7 @@ class Task:
 
     data: Dataset
     setting: Setting
-    base: Parameters = Parameters(kernel="linear")
+    base: Parameters = LINEAR
     seed: int = 0
     cv: int | None = None
     test: Dataset | None = None
@@ -71,12 +75,14 @@ class Task:
     def key(self) -> dict[str, Any]:
         """What the run depends on, in plain values: equal keys give equal runs."""
         settled = asdict(self.parameters())
-        for irrelevant in ("cache_size", "probability", "nu", "epsilon"):
-            del settled[irrelevant]
-        test = None if self.test is None else self.test.fingerprint
-        return {**settled, "data": self.data.fingerprint, "seed": self.seed} | {
+        for idle in ("cache_size", "probability", "nu", "epsilon"):
+            del settled[idle]
+        return settled | {
+            "data": self.data.fingerprint,
+            "seed": self.seed,
             "cv": self.cv,
-            "test": test,
+            "test": None if self.test is None else self.test.fingerprint,
+            "dpsvm": __version__,
         }
 
     def parameters(self) -> Parameters:

@@ -6,16 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dpsvm.report.words import (
-    SCORE_COLUMNS,
-    SCORE_WHERE,
-    data_cells,
-    data_columns,
-    iteration_cells,
-    iteration_columns,
-    score_cells,
-    shrinking_title,
-)
+from dpsvm.report import words
 
 if TYPE_CHECKING:
     from dpsvm.comparison.comparison import Comparison
@@ -43,20 +34,22 @@ def table_text(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[st
 
 
 def comparison_text(comparison: Comparison) -> str:
-    """The data, then one table of iterations and one of scores for each shrinking setting."""
-    parts = [table_text(data_columns(), [data_cells(comparison.data.facts)])]
+    """The data, then iterations, where they ended and scores, for each shrinking setting."""
+    parts = [table_text(words.data_columns(), [words.data_cells(comparison.data.facts)])]
     for shrinking in dict.fromkeys(line.setting.shrinking for line in comparison.summaries):
         lines = [one for one in comparison.summaries if one.setting.shrinking == shrinking]
-        title = f"Iterations: {shrinking_title(comparison, shrinking)}"
-        rows = [iteration_cells(line) for line in lines]
-        parts.append([title, *table_text(iteration_columns(), rows)])
-        for where, words in SCORE_WHERE.items():
+        title = words.shrinking_title(comparison, shrinking)
+        rows = [words.iteration_cells(line) for line in lines]
+        parts.append([f"Iterations: {title}", *table_text(words.ITERATION_COLUMNS, rows)])
+        rows = [words.solution_cells(line) for line in lines]
+        parts.append(["Where it ended", *table_text(words.SOLUTION_COLUMNS, rows)])
+        for where, place in words.SCORE_WHERE.items():
             scored = [line for line in lines if line.scores(where) is not None]
             if scored:
-                rows = [score_cells(line, where) for line in scored]
-                parts.append([f"Scores {words}", *table_text(SCORE_COLUMNS, rows)])
-    said = [line for note in comparison.notes for line in _wrapped(note)]
-    return "\n\n".join("\n".join(part) for part in [*parts, said] if part)
+                rows = [words.score_cells(line, where) for line in scored]
+                parts.append([f"Scores {place}", *table_text(words.SCORE_COLUMNS, rows)])
+        parts.append([line for note in comparison.notes(shrinking) for line in _wrapped(note)])
+    return "\n\n".join("\n".join(part) for part in parts if part)
 
 
 def _wrapped(note: str) -> list[str]:

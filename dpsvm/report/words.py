@@ -11,6 +11,18 @@ from dpsvm.comparison.summary import Spread, Summary
 if TYPE_CHECKING:
     from dpsvm.comparison.comparison import Comparison
 
+ITERATION_COLUMNS = (
+    "selector",
+    "runs",
+    "iterations",
+    "sd",
+    "min",
+    "max",
+    "iterationRatio",
+    "seconds",
+    "kernel evaluations",
+)
+SOLUTION_COLUMNS = ("selector", "objective", "objError", "gap", "stopped")
 SCORE_COLUMNS = (
     "selector",
     "AUC, ties 1/2",
@@ -40,26 +52,8 @@ def data_cells(facts: Facts) -> list[str]:
     return [facts.name, f"{facts.rows:,}", str(facts.features), extent, f"{facts.imbalance:.2f}"]
 
 
-def iteration_columns() -> list[str]:
-    """The columns of the table of iterations."""
-    return [
-        "selector",
-        "runs",
-        "iterations",
-        "sd",
-        "min..max",
-        "iterationRatio",
-        "objective",
-        "objError",
-        "gap",
-        "stopped",
-        "seconds",
-        "kernel evals",
-    ]
-
-
 def iteration_cells(line: Summary) -> list[str]:
-    """The cells of one setting."""
+    """What one setting cost."""
     counts = line.iterations
     single = len(line.runs) == 1
     return [
@@ -67,20 +61,28 @@ def iteration_cells(line: Summary) -> list[str]:
         str(len(line.runs)),
         f"{counts.mean:,.0f}",
         "-" if single else f"{counts.sd:,.0f}",
-        "-" if single else f"{counts.low:,.0f}..{counts.high:,.0f}",
+        "-" if single else f"{counts.low:,.0f}",
+        "-" if single else f"{counts.high:,.0f}",
         number(line.iteration_ratio, ".3f"),
+        f"{line.seconds.mean:.3f}",
+        f"{line.kernel_evaluations:,.0f}",
+    ]
+
+
+def solution_cells(line: Summary) -> list[str]:
+    """Where one setting ended."""
+    return [
+        line.setting.label,
         f"{line.objective.mean:.4f}",
         number(line.objective_error.mean, ".2g"),
         _gap(line.gap),
-        ", ".join(f"{reason} {count}" for reason, count in line.stops.items()),
-        f"{line.seconds.mean:.3f}",
-        f"{line.kernel_evaluations:.3g}",
+        ", ".join(f"{count} {reason}" for reason, count in line.stops.items()),
     ]
 
 
 def _gap(gap: Spread) -> str:
     low, high = f"{gap.low:.2g}", f"{gap.high:.2g}"
-    return low if low == high else f"{low}..{high}"
+    return low if low == high else f"{low} to {high}"
 
 
 def score_cells(line: Summary, where: str) -> list[str]:

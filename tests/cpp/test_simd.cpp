@@ -104,6 +104,33 @@ void dots_agree(void (*dots)(const T*, Index, Index, const T* const*, Index, T*,
     }
 }
 
+template <class T>
+void sparse_dots_agree(void (*dots)(const SparseView<T>&, const Index*, Index, const T*, T*, Index), double tolerance,
+                       Random& random) {
+  const Index n = 23, features = 40;
+  std::vector<T> values, queries(features * kTogether + kPanel<T>), out(kTogether * n);
+  std::vector<std::int32_t> columns;
+  std::vector<Index> offsets{0}, order;
+  for (Index j = 0; j < n; ++j) {
+    for (std::int32_t k = 0; k < features; ++k) {
+      if (random.uniform() < 0.8) continue;
+      columns.push_back(k);
+      values.push_back(static_cast<T>(random.uniform() - 0.5));
+    }
+    offsets.push_back(static_cast<Index>(values.size()));
+    order.push_back((7 * j) % n);
+  }
+  for (T& x : queries) x = static_cast<T>(random.uniform() - 0.5);
+  dots({values.data(), columns.data(), offsets.data()}, order.data(), n, queries.data(), out.data(), n);
+  for (Index r = 0; r < kTogether; ++r)
+    for (Index j = 0; j < n; ++j) {
+      T sum{};
+      for (Index e = offsets[order[j]]; e < offsets[order[j] + 1]; ++e)
+        sum += values[e] * queries[columns[e] * kTogether + r];
+      CHECK(std::fabs(out[r * n + j] - sum) <= tolerance);
+    }
+}
+
 // Distance in units of the last place.
 double ulps(double a, double b) {
   return std::fabs(a - b) / (std::nextafter(std::fabs(b), kInfinity) - std::fabs(b));
@@ -144,6 +171,8 @@ int main() {
         dots_agree<double>((*level)->dots_f64, panels, 5, count, 0.0, random);
         dots_agree<float>((*level)->dots_f32, panels, 17, count, 1e-5, random);
       }
+    sparse_dots_agree<double>((*level)->sparse_f64, 0.0, random);
+    sparse_dots_agree<float>((*level)->sparse_f32, 1e-6, random);
     exponentials_agree(**level, random);
 
     std::vector<double> a(101), b(101);

@@ -1,0 +1,117 @@
+"""Boundaries that wss2 and dpwss draw in two features, like the paper's Figure 1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from dpsvm.comparison.dataset import Dataset
+from dpsvm.comparison.settings import Setting
+
+if TYPE_CHECKING:
+    from dpsvm.comparison.comparison import Comparison
+
+Floats = NDArray[np.float64]
+
+GRID = 90  # points along each axis
+SHOWN_POINTS = 500
+SHOWN_SETTINGS = 4
+SHOWN_RUNS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Boundary:
+    """Two features of the data, and the decision values of some runs on a grid over them."""
+
+    features: tuple[int, int]  # counted from 1, as in LIBSVM files
+    x: Floats  # [GRID]
+    y: Floats  # [GRID]
+    reference: Floats  # [GRID, GRID], rows along y: wss2
+    drawn: dict[Setting, list[Floats]]  # the runs of each dpwss setting, likewise
+    points: Floats  # (rows, 2)
+    positive: NDArray[np.bool_]
+
+
+def boundary(comparison: Comparison) -> Boundary | None:
+    """wss2 and some runs of dpwss, trained on two features alone; None without dpwss."""
+    data, plan = comparison.data, comparison.plan
+    chosen = _settings(comparison)
+    if not chosen or data.X.shape[1] < 2:
+        return None
+    features = _two_features(data)
+    columns = data.X[:, features]
+    points = np.array(
+        columns.toarray() if sp.issparse(columns) else columns, dtype=np.float64, order="C"
+    )
+    flat = Dataset(data.name, points, data.codes, data.labels)
+    x, y = (_axis(points[:, k]) for k in (0, 1))
+    cells = np.stack([part.ravel() for part in np.meshgrid(x, y)], axis=1)
+
+    def decisions(setting: Setting, seed: int) -> Floats:
+        task = plan.task(flat, setting, seed)
+        return task.decisions(flat, task.solve(flat), cells).reshape(GRID, GRID)
+
+    seeds = range(plan.seed, plan.seed + SHOWN_RUNS)
+    shown = np.random.default_rng(0).permutation(len(points))[:SHOWN_POINTS]
+    return Boundary(
+        features=(int(features[0]) + 1, int(features[1]) + 1),
+        x=x,
+        y=y,
+        reference=decisions(Setting("wss2", shrinking=chosen[0].shrinking), plan.seed),
+        drawn={setting: [decisions(setting, seed) for seed in seeds] for setting in chosen},
+        points=points[shown],
+        positive=flat.positive[shown],
+    )
+
+
+def _settings(comparison: Comparison) -> list[Setting]:
+    """The dpwss settings to show: those of the first shrinking setting, evenly chosen."""
+    run = [line.setting for line in comparison.summaries if line.setting.selector == "dpwss"]
+    same = [setting for setting in run if setting.shrinking == run[0].shrinking]
+    places = np.linspace(0, len(same) - 1, min(len(same), SHOWN_SETTINGS)).round().astype(int)
+    return [same[place] for place in places.tolist()]
+
+
+def _two_features(data: Dataset) -> NDArray[np.intp]:
+    """The two features whose class means differ most, in their standard deviations."""
+    means, squares = [], []
+    for rows in data.groups:
+        part = data.X[rows]
+        means.append(np.asarray(part.mean(axis=0)).ravel())
+        squares.append(np.asarray((part.multiply(part) if sp.issparse(part) else part**2).mean(0)))
+    variance: Any = sum(s.ravel() - m**2 for s, m in zip(squares, means, strict=True))
+    apart = np.abs(means[0] - means[1]) / np.sqrt(np.maximum(variance, 1e-12))
+    return np.sort(np.argsort(-apart, kind="stable")[:2])
+
+
+def _axis(values: Floats) -> Floats:
+    low, high = float(values.min()), float(values.max())
+    margin = 0.05 * (high - low) or 1.0
+    return np.linspace(low - margin, high + margin, GRID)
+
+
+def zero_line(x: Floats, y: Floats, values: Floats) -> list[tuple[float, float, float, float]]:
+    """The segments (x1, y1, x2, y2) along which a function known on a grid is zero.
+
+    >>> zero_line(np.array([0.0, 1.0]), np.array([0.0, 1.0]), np.array([[-1.0, 1.0], [-1.0, 1.0]]))
+    [(0.5, 0.0, 0.5, 1.0)]
+    """
+    above = values > 0
+    mixed = (above[:-1, :-1] != above[1:, 1:]) | (above[:-1, 1:] != above[1:, :-1])
+    mixed |= above[:-1, :-1] != above[:-1, 1:]
+    segments = []
+    for row, col in zip(*np.nonzero(mixed), strict=True):
+        corners = [(row, col), (row, col + 1), (row + 1, col + 1), (row + 1, col)]
+        crossings = []
+        for (r1, c1), (r2, c2) in zip(corners, corners[1:] + corners[:1], strict=True):
+            a, b = values[r1, c1], values[r2, c2]
+            if (a > 0) != (b > 0):
+                t = a / (a - b)
+                crossings.append((x[c1] + t * (x[c2] - x[c1]), y[r1] + t * (y[r2] - y[r1])))
+        for (x1, y1), (x2, y2) in zip(crossings[::2], crossings[1::2], strict=True):
+            segments.append((float(x1), float(y1), float(x2), float(y2)))
+    return segments
