@@ -52,7 +52,7 @@ int main(int, char** words) {
 def compile_all(folder: Path) -> dict[str, Path]:
     """The program with the trace and without."""
     compiler = require_program(os.environ.get("CXX", "g++"))
-    include = [f"-I{ROOT / 'csrc'}", f"-I{ROOT / 'tests' / 'cpp'}"]
+    include = [f"-I{ROOT / 'tests' / 'cpp'}", f"-I{ROOT / 'csrc'}"]
     text = (ROOT / "csrc" / "solver.cpp").read_text()
     if ASKED not in text:
         raise RuntimeError(f"solver.cpp no longer asks {ASKED!r}")

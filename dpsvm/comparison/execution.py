@@ -96,7 +96,8 @@ def _run(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[Task, Run]]:
             waiting[pool.submit(task.run, lambda _: stop.is_set())] = task
         while waiting:
             done, _ = wait(waiting, return_when=FIRST_COMPLETED)
-            for future in done:
+            # What has ended is handed over before an error ends it all.
+            for future in sorted(done, key=lambda one: one.exception() is not None):
                 yield waiting.pop(future), future.result()
     finally:
         stop.set()
