@@ -7,8 +7,10 @@ import contextlib
 import importlib.metadata
 import importlib.util
 import json
+import math
 import os
 import platform
+import resource
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -143,13 +145,26 @@ def memory() -> tuple[int, int]:
     try:
         status = Path("/proc/self/status").read_text()
     except OSError:
-        import resource
-
         unit = 1 if sys.platform == "darwin" else 1024
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
         return peak, peak
     sizes = dict(line.split(":", 1) for line in status.splitlines())
     return int(sizes["VmRSS"].split()[0]) * 1024, int(sizes["VmHWM"].split()[0]) * 1024
+
+
+def busy_seconds() -> tuple[float, float]:
+    """Processor seconds spent so far, over all cores: by everyone, and by this process's family.
+
+    Children count once they have ended. Without /proc the first is nan.
+    """
+    own = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    family = sum(usage.ru_utime + usage.ru_stime for usage in own)
+    try:
+        fields = Path("/proc/stat").read_text().splitlines()[0].split()[1:]
+    except OSError:
+        return math.nan, family
+    user, nice, system, _idle, _waiting, *interrupts = map(int, fields[:8])
+    return (user + nice + system + sum(interrupts)) / os.sysconf("SC_CLK_TCK"), family
 
 
 def forget_peak() -> None:

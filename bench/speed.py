@@ -5,28 +5,41 @@
 
 Every fit runs in a fresh process on the same saved arrays, with the same tolerance, cache and
 threads; the libraries take turns, round after round, and the median counts. The dual objective
-is worked out afresh from each library's support vectors, so a fast wrong answer shows. Exit
-code 1 if dpsvm's optimum is another one than scikit-learn's.
+is worked out afresh from each library's support vectors, so a fast wrong answer shows. What
+other processes took of the cores meanwhile is measured and told: only a quiet machine's times
+are worth keeping. Exit code 1 if dpsvm's optimum is another one than scikit-learn's.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from adapters import ADAPTERS, Limits
-from common import Absent, Table, arguments, note, run, shared_folder, write_results
+from common import (
+    Absent,
+    Table,
+    arguments,
+    busy_seconds,
+    note,
+    run,
+    shared_folder,
+    write_results,
+)
 from workloads import WORKLOADS, Workload
 
 OWN, REFERENCE = "dpsvm", "scikit-learn"
+QUIET = 0.1  # cores that other processes may take, on average
 SAME_OPTIMUM = 1e-4  # relative, of the dual objective, at tol 1e-3
 
 COLUMNS = (
@@ -38,6 +51,7 @@ COLUMNS = (
     "times dpsvm",
     "fit MB",
     "peak MB",
+    "cores taken",
     "iterations",
     "nSV",
     "objective",
@@ -49,6 +63,10 @@ def fit_once(library: str, problem: Path, threads: int) -> dict[str, Any]:
     """Run fit_once.py in a fresh process."""
     command = [sys.executable, str(Path(__file__).with_name("fit_once.py")), library, str(problem)]
     limit = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads))
+    # libsvm-official's OpenMP threads spin at barriers; beside any other load that costs it 5-fold.
+    limit["OMP_WAIT_POLICY"] = "passive"
+    everyone, family = busy_seconds()
+    started = time.perf_counter()
     done = subprocess.run(
         [*command, "--threads", str(threads)],
         env=os.environ | limit,
@@ -59,7 +77,10 @@ def fit_once(library: str, problem: Path, threads: int) -> dict[str, Any]:
     if done.returncode != 0:
         raise RuntimeError(f"{library} failed: {done.stderr.strip().splitlines()[-1:]}")
     answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return answer
+    elapsed = time.perf_counter() - started
+    everyone_after, family_after = busy_seconds()
+    others = (everyone_after - everyone) - (family_after - family)
+    return answer | {"taken": max(0.0, others / elapsed)}
 
 
 def rounds(workload: Workload, problem: Path, options: argparse.Namespace) -> dict[str, list[Any]]:
@@ -100,6 +121,7 @@ def summarise(workload: str, answers: dict[str, list[dict[str, Any]]]) -> list[l
                 round(medians[name] / medians[OWN], 2) if OWN in medians else None,
                 statistics.median(r["fit_mb"] for r in runs),
                 statistics.median(r["peak_mb"] for r in runs),
+                round(statistics.fmean(r["taken"] for r in runs), 2),
                 runs[0]["iterations"],
                 runs[0]["n_sv"],
                 round(runs[0]["objective"], 6),
@@ -110,7 +132,7 @@ def summarise(workload: str, answers: dict[str, list[dict[str, Any]]]) -> list[l
 
 
 def judge(rows: Sequence[Sequence[object]]) -> tuple[list[str], bool]:
-    """Was dpsvm ever slower than scikit-learn, and did it find the same optimum?"""
+    """Was the machine quiet, dpsvm ever slower than scikit-learn, the optimum the same?"""
     cells = {(row[0], row[1]): dict(zip(COLUMNS, row, strict=True)) for row in rows}
     slower, apart, compared = [], [], 0
     for (workload, library), own in cells.items():
@@ -122,7 +144,11 @@ def judge(rows: Sequence[Sequence[object]]) -> tuple[list[str], bool]:
             slower.append(str(workload))
         if abs(float(str(own["relative difference"]))) > SAME_OPTIMUM:
             apart.append(str(workload))
+    taken = [float(str(cell["cores taken"])) for cell in cells.values() if cell["nSV"] is not None]
+    most = max(taken, default=math.nan)
+    state = "a quiet machine" if most <= QUIET else "NOT a quiet machine, times are indicative only"
     return [
+        f"cores taken by other processes, at the most: {most:g}: {state}",
         f"slower than scikit-learn on: {', '.join(slower) or 'none'} of {compared}",
         f"another optimum than scikit-learn on: {', '.join(apart) or 'none'} of {compared}",
     ], not apart

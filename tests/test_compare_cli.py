@@ -95,6 +95,7 @@ def test_a_held_out_file_and_cross_validation_are_shown(capsys):
         (["--runs", "0", "one"], "--runs"),
         (["--test", "one", "one", "two"], "--test goes with one FILE"),
         (["--json", "nowhere/r.json", "one"], "does not exist"),
+        (["--plot", "two", "one"], "a folder is needed"),
         (["-t", "4", "one"], "precomputed"),
         (["three"], "needs two classes, got 3"),
     ],

@@ -101,6 +101,8 @@ def _read_job(arguments: list[str]) -> _Job:
             require_folder(path)
     if job.plot is not None and find_spec("matplotlib") is None:
         raise UsageError("--plot needs matplotlib, which is not installed")
+    if job.plot is not None and Path(job.plot).is_file():
+        raise UsageError(f"--plot {job.plot}: a folder is needed, and this is a file")
     return job
 
 

@@ -24,7 +24,7 @@ def notes(summaries: Iterable[Summary], tol: float) -> list[str]:
         return []
     runs = [run for summary in ours for run in summary.runs]
     spent = [run for run in runs if run.stop_reason == "exhausted"]
-    said = [f"{len(spent)} of {len(runs)} dpwss runs ended exhausted, not converged."]
+    said = [f"None of the {len(runs)} dpwss runs ended exhausted."]
     if spent:
         gaps = [run.gap for run in spent]
         said = [

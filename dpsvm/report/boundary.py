@@ -21,6 +21,8 @@ GRID = 90  # points along each axis
 SHOWN_POINTS = 500
 SHOWN_SETTINGS = 4
 SHOWN_RUNS = 8
+CANDIDATES = 20  # features looked at closely
+FEW_VALUES = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +79,10 @@ def _settings(comparison: Comparison) -> list[Setting]:
 
 
 def _two_features(data: Dataset) -> NDArray[np.intp]:
-    """The two features whose class means differ most, in their standard deviations."""
+    """The two features whose class means differ most, in their standard deviations.
+
+    Among the best, those with many values come first: points on a lattice hide each other.
+    """
     means, squares = [], []
     for rows in data.groups:
         part = data.X[rows]
@@ -85,7 +90,12 @@ def _two_features(data: Dataset) -> NDArray[np.intp]:
         squares.append(np.asarray((part.multiply(part) if sp.issparse(part) else part**2).mean(0)))
     variance: Any = sum(s.ravel() - m**2 for s, m in zip(squares, means, strict=True))
     apart = np.abs(means[0] - means[1]) / np.sqrt(np.maximum(variance, 1e-12))
-    return np.sort(np.argsort(-apart, kind="stable")[:2])
+    best = np.argsort(-apart, kind="stable")[:CANDIDATES].tolist()
+    columns = data.X[:, best]
+    values = columns.toarray() if sp.issparse(columns) else columns
+    few = [len(np.unique(values[:, place])) <= FEW_VALUES for place in range(len(best))]
+    ranked = sorted(range(len(best)), key=lambda place: (few[place], place))
+    return np.sort(np.array([best[place] for place in ranked[:2]]))
 
 
 def _axis(values: Floats) -> Floats:

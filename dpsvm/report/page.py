@@ -40,6 +40,8 @@ def page(comparisons: Sequence[Comparison], failures: Sequence[str] = ()) -> str
             '<link rel="icon" href="data:,">',
             f"<title>{_TITLE}</title><style>{CSS}</style></head><body>",
             f"<header><div><h1>{_TITLE}</h1><p>{escape(_LEAD)}</p></div></header><main>",
+            "<h2>Data</h2>",
+            _table(words.data_columns(), [words.data_cells(one.data.facts) for one in comparisons]),
             *(_section(comparison) for comparison in comparisons),
             *(f'<p class="failed">{escape(failure)}</p>' for failure in failures),
             "</main>",
@@ -50,12 +52,8 @@ def page(comparisons: Sequence[Comparison], failures: Sequence[str] = ()) -> str
 
 
 def _section(comparison: Comparison) -> str:
-    facts = comparison.data.facts
     looks = styles(line.setting for line in comparison.summaries)
-    parts = [
-        f"<section><h2>{escape(facts.name)}</h2>",
-        _table(words.data_columns(), [words.data_cells(facts)]),
-    ]
+    parts = [f"<section><h2>{escape(comparison.data.name)}</h2>"]
     for shrinking in dict.fromkeys(line.setting.shrinking for line in comparison.summaries):
         parts.append(_block(comparison, shrinking, looks))
     parts += [_boundary(comparison), "</section>"]
@@ -106,9 +104,9 @@ def _boundary(comparison: Comparison) -> str:
         return ""
     first, second = found.features
     lead = (
-        f"Machines trained on features {first} and {second} alone, the two that tell the classes "
-        f"apart best. Black is wss2; each coloured line is one dpwss run. Dots are class "
-        f"{max(comparison.data.labels)}, crosses the other."
+        f"Machines trained on features {first} and {second} alone, two that tell the classes "
+        f"apart well. Black is wss2; each coloured line is one dpwss run. Dots are class "
+        f"{_class(max(comparison.data.labels))}, crosses the other."
     )
     figures = [
         (setting.label, f"{len(runs)} runs; no privacy guarantee", boundary_chart(found, setting))
@@ -116,6 +114,10 @@ def _boundary(comparison: Comparison) -> str:
     ]
     title = "Boundaries with and without dpwss"
     return f'<h3>{title}</h3><p class="lead">{escape(lead)}</p>{_figures(figures)}'
+
+
+def _class(label: object) -> str:
+    return f"{label:g}" if isinstance(label, float) else str(label)
 
 
 def _figures(figures: Sequence[tuple[str, str, str]]) -> str:

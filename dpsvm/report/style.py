@@ -29,7 +29,7 @@ tr.reference td { font-weight: 600; }
   border-left: 4px solid #e69f00; border-radius: 3px; }
 .notes strong { display: block; margin-bottom: 2px; }
 .notes ul { margin: 0; padding-left: 18px; }
-.pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 440px), 1fr));
+.pair { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 440px), 1fr));
   gap: 26px; margin: 14px 0; }
 figure { margin: 0; min-width: 0; }
 figcaption { font-weight: 600; margin-bottom: 4px; }

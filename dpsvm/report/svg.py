@@ -31,7 +31,7 @@ class Scale:
             low, high, at = math.log10(low), math.log10(high), math.log10(at)
         return self.start + (at - low) / (high - low) * (self.end - self.start)
 
-    def ticks(self, wanted: int = 5) -> list[float]:
+    def ticks(self, wanted: int = 6) -> list[float]:
         """Round values on the scale.
 
         >>> Scale(0.0, 1.0, 0, 1).ticks(), Scale(1.0, 1000.0, 0, 1, log=True).ticks()

@@ -1,0 +1,52 @@
+"""The paper's table again, on its three smallest sets."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dpsvm
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = Path(os.environ.get("DPSVM_DATA", ROOT.parent / "shared"))
+
+pytestmark = pytest.mark.skipif(
+    not (SHARED / "data").is_dir(), reason="no ../shared and no DPSVM_DATA: no data to run on"
+)
+
+
+def reproduce(state: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / "bench" / "reproduce_dpwss.py"), str(SHARED)]
+    home = str(Path(dpsvm.__path__[0]).parent)
+    return subprocess.run(
+        [*command, "--quick", "--jobs", "1", "--state", str(state), *words],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": home},
+        check=False,
+    )
+
+
+def test_wss2_is_equal_and_dpwss_near_and_a_second_command_makes_no_run(tmp_path):
+    state = tmp_path / "state"
+    done = reproduce(state)
+    assert "wss2 equals the paper in 6 of 6 cells" in done.stdout
+    assert "180 of 180 dpwss runs ended exhausted" in done.stdout
+    assert "no privacy guarantee" in done.stdout
+    kept = state.read_bytes()
+    assert kept.count(b"\n") == 186
+    again = reproduce(state, "--made-only")
+    assert again.stdout == done.stdout
+    assert state.read_bytes() == kept
+
+
+def test_what_is_not_made_yet_is_said_to_be_missing(tmp_path):
+    state = tmp_path / "state"
+    reproduce(state, "--sets", "heart")
+    done = reproduce(state, "--made-only")
+    assert done.returncode == 1
+    assert "NOT COMPLETE: 124 runs are still to be made" in done.stdout
