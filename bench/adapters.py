@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, ClassVar
 
 import numpy as np
@@ -118,11 +119,8 @@ class Intelex(_Estimator):
     name = "scikit-learn-intelex"
 
     def _estimators(self) -> Any:
-        import daal4py
-        import sklearnex.svm
-
-        daal4py.daalinit(self.limits.threads)
-        return sklearnex.svm
+        import_module("daal4py").daalinit(self.limits.threads)
+        return import_module("sklearnex.svm")
 
     def fit(self) -> None:
         super().fit()
@@ -140,7 +138,7 @@ class Libsvm(Adapter):
 
     def prepare(self, problem: Problem) -> None:
         try:
-            from libsvm import svm
+            svm = import_module("libsvm.svm")
         except ImportError as error:
             raise Absent("not installed") from error
         flags = f"-q -s {self._TYPES[problem.estimator]} -e {self.limits.tol!r}"

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -73,7 +73,11 @@ CASES = (
     Case("svmguide1", Setting("one-class", nu=0.1), rows=1000),
     Case("german.numer_scale", Setting(class_weight=((1, 3),))),
 )
-QUICK = 7  # cases
+QUICK = (
+    Case("heart_scale", Setting(kernel="linear"), rows=200, probability=True),
+    Case("heart_scale", Setting("one-class", nu=0.3), rows=200),
+    Case("housing_scale", Setting("epsilon-svr"), rows=200),
+)
 
 DPSVM, LIBSVM = "dpsvm", "LIBSVM"
 TRAIN = {DPSVM: [sys.executable, "-m", "dpsvm", "train"], LIBSVM: ["svm-train"]}
@@ -222,7 +226,7 @@ def reload(shared: Path, quick: bool) -> tuple[Table, int]:
 def main(argv: Sequence[str] | None = None) -> int:
     options = arguments(__doc__).parse_args(argv)
     shared = shared_folder(options.shared)
-    cases = [replace(case, rows=200) for case in CASES[:QUICK]] if options.quick else CASES
+    cases = QUICK if options.quick else CASES
     exchanged, alike = exchange(shared, cases)
     print(exchanged.text(), end="\n\n", flush=True)
     reloaded, kept = reload(shared, options.quick)

@@ -72,7 +72,12 @@ QUICK = 6  # jobs
 
 def fingerprint(solution: Solution) -> bytes:
     """Every bit of an answer but its times."""
-    arrays = [solution.support, solution.n_support, solution.dual_coef, solution.rho]
+    arrays: list[np.ndarray] = [
+        solution.support,
+        solution.n_support,
+        solution.dual_coef,
+        solution.rho,
+    ]
     reports = [
         sorted((k, repr(v)) for k, v in asdict(report).items() if k not in CLOCKED)
         for report in solution.reports

@@ -36,7 +36,7 @@ template <class T>
 class DotKernel final : public Kernel {
  public:
   DotKernel(const Matrix& matrix, const std::vector<Index>& rows, const KernelSpec& spec, ThreadPool& pool)
-      : spec_(spec), samples_(make_samples<T>(matrix, rows)), pool_(pool) {
+      : spec_(spec), samples_(make_samples<T>(matrix, rows, true)), pool_(pool) {
     std::vector<T> x(samples_->features());
     squared_.reserve(rows.size());
     for (Index i = 0; i < samples_->size(); ++i) {
@@ -92,7 +92,8 @@ class DotKernel final : public Kernel {
   KernelSpec spec_;
   std::unique_ptr<Samples<T>> samples_;
   std::vector<T> squared_;  // [size] |x_i|^2
-  std::vector<T> dense_, packed_;  // scratch: the queries of the current block
+  std::vector<T> dense_;  // scratch: the queries of the current block
+  Queries<T> packed_;
   ThreadPool& pool_;
 };
 

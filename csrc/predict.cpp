@@ -73,7 +73,7 @@ template <class T>
 bool by_dots(const PredictInput& input, double* out, Watch& watch) {
   std::vector<Index> all(input.n_sv);
   std::iota(all.begin(), all.end(), Index{0});
-  const auto rows = make_samples<T>(input.support_vectors, all);
+  const auto rows = make_samples<T>(input.support_vectors, all, false);
   const Index features = rows->features();
   const auto squared_norm = [features](const T* x) {
     T sum{};
@@ -92,7 +92,8 @@ bool by_dots(const PredictInput& input, double* out, Watch& watch) {
   const Index at_once = std::clamp<Index>(kBlockBytes / line_bytes, 1, kMaxQueries);
   return in_pieces(row_count(input.x), at_once, input.threads, watch, [&](Index first, Index last) {
     const Index count = last - first;
-    std::vector<T> dense(count * features), packed, k(Samples<T>::lines(count) * width + Samples<T>::kAlign);
+    Queries<T> packed;
+    std::vector<T> dense(count * features), k(Samples<T>::lines(count) * width + Samples<T>::kAlign);
     std::vector<double> line(input.n_sv);
     for (Index q = 0; q < count; ++q) expand_row(input.x, first + q, dense.data() + q * features);
     rows->pack(dense.data(), count, packed);

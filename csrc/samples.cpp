@@ -45,6 +45,14 @@ void dots_of_sparse(const SparseView<T>& rows, const Index* order, Index n, cons
     simd().sparse_f64(rows, order, n, queries, out, ld);
 }
 
+template <class T>
+void shared_bits(const std::uint64_t* rows, Index n, Index words, const std::uint64_t* query, T* out) {
+  if constexpr (std::is_same_v<T, float>)
+    simd().bits_f32(rows, n, words, query, out);
+  else
+    simd().bits_f64(rows, n, words, query, out);
+}
+
 // Panels of kPanel<T> rows, feature after feature (simd.hpp).
 template <class T>
 class PanelSamples final : public Samples<T> {
@@ -64,18 +72,18 @@ class PanelSamples final : public Samples<T> {
     for (Index k = 0; k < features_; ++k) dense[k] = at(i, k);
   }
 
-  void pack(const T* dense, Index count, std::vector<T>& packed) const override {
-    packed.assign(dense, dense + count * features_);
+  void pack(const T* dense, Index count, Queries<T>& packed) const override {
+    packed.values.assign(dense, dense + count * features_);
   }
 
-  void dots(const std::vector<T>& packed, Index count, Index begin, Index end, T* out, Index ld) const override {
+  void dots(const Queries<T>& packed, Index count, Index begin, Index end, T* out, Index ld) const override {
     static_assert(Samples<T>::kAlign % kPanel<T> == 0, "a range of rows starts at a panel");
     const Index first = begin / kPanel<T>, last = (end + kPanel<T> - 1) / kPanel<T>;
     constexpr Index kAtOnce = 64;
     for (Index r = 0; r < count; r += kAtOnce) {
       const Index now = std::min(kAtOnce, count - r);
       const T* queries[kAtOnce];
-      for (Index q = 0; q < now; ++q) queries[q] = packed.data() + (r + q) * features_;
+      for (Index q = 0; q < now; ++q) queries[q] = packed.values.data() + (r + q) * features_;
       dots_of_panels(values_.get() + first * kPanel<T> * features_, last - first, features_, queries, now,
                      out + r * ld, ld);
     }
@@ -123,18 +131,19 @@ class SparseSamples final : public Samples<T> {
   }
 
   // Groups of kTogether queries interleaved, the last one filled up with zeros; fewer than kWorthGroup stay as they are.
-  void pack(const T* dense, Index count, std::vector<T>& packed) const override {
-    packed.clear();
+  void pack(const T* dense, Index count, Queries<T>& packed) const override {
+    std::vector<T>& values = packed.values;
+    values.clear();
     Index r = 0;
     for (; count - r >= kWorthGroup; r += std::min(kTogether, count - r))
       for (Index k = 0; k < features_; ++k)
-        for (Index q = r; q < r + kTogether; ++q) packed.push_back(q < count ? dense[q * features_ + k] : T{});
-    packed.insert(packed.end(), dense + r * features_, dense + count * features_);
-    packed.resize(packed.size() + kPanel<T>);  // a vector may be wider than a group
+        for (Index q = r; q < r + kTogether; ++q) values.push_back(q < count ? dense[q * features_ + k] : T{});
+    values.insert(values.end(), dense + r * features_, dense + count * features_);
+    values.resize(values.size() + kPanel<T>);  // a vector may be wider than a group
   }
 
-  void dots(const std::vector<T>& packed, Index count, Index begin, Index end, T* out, Index ld) const override {
-    const T* queries = packed.data();
+  void dots(const Queries<T>& packed, Index count, Index begin, Index end, T* out, Index ld) const override {
+    const T* queries = packed.values.data();
     Index r = 0;
     for (; count - r >= kWorthGroup; r += std::min(kTogether, count - r), queries += kTogether * features_)
       dots_of_sparse<T>({values_.data(), columns_.data(), offsets_.data()}, order_.data() + begin, end - begin, queries,
@@ -161,6 +170,50 @@ class SparseSamples final : public Samples<T> {
   std::vector<Index> order_;            // position -> stored row
 };
 
+// Samples whose entries are all 0 or 1, a bit each: a dot product counts the bits two sets share, and is exact. Queries
+// must be such sets too.
+template <class T>
+class BitSamples final : public Samples<T> {
+ public:
+  static constexpr Index kBits = 64;
+
+  BitSamples(Index size, Index features)
+      : size_(size), features_(features), words_(words_for(features)), bits_(size * words_) {}
+
+  static Index words_for(Index features) { return (features + kBits - 1) / kBits; }
+
+  void set(Index i, Index k) { set_bit(bits_.data() + i * words_, k); }
+
+  Index size() const override { return size_; }
+  Index features() const override { return features_; }
+
+  void expand(Index i, T* dense) const override {
+    for (Index k = 0; k < features_; ++k) dense[k] = static_cast<T>(bits_[i * words_ + k / kBits] >> (k % kBits) & 1);
+  }
+
+  void pack(const T* dense, Index count, Queries<T>& packed) const override {
+    packed.bits.assign(count * words_, 0);
+    for (Index q = 0; q < count; ++q)
+      for (Index k = 0; k < features_; ++k)
+        if (dense[q * features_ + k] != 0) set_bit(packed.bits.data() + q * words_, k);
+  }
+
+  void dots(const Queries<T>& packed, Index count, Index begin, Index end, T* out, Index ld) const override {
+    for (Index q = 0; q < count; ++q)
+      shared_bits(bits_.data() + begin * words_, end - begin, words_, packed.bits.data() + q * words_, out + q * ld);
+  }
+
+  void swap(Index i, Index j) override {
+    std::swap_ranges(bits_.begin() + i * words_, bits_.begin() + (i + 1) * words_, bits_.begin() + j * words_);
+  }
+
+ private:
+  static void set_bit(std::uint64_t* words, Index k) { words[k / kBits] |= std::uint64_t{1} << (k % kBits); }
+
+  Index size_, features_, words_;
+  std::vector<std::uint64_t> bits_;  // [size][words]
+};
+
 // Calls visit(column, value) for the entries of a row that are stored and not zero.
 template <class V, class Visit>
 void for_each_entry(const DenseView<V>& view, Index row, const Visit& visit) {
@@ -176,11 +229,20 @@ void for_each_entry(const CsrView<V, I>& view, Index row, const Visit& visit) {
 }
 
 template <class T, class View>
-std::unique_ptr<Samples<T>> copy(const View& view, const std::vector<Index>& rows) {
+std::unique_ptr<Samples<T>> copy(const View& view, const std::vector<Index>& rows, bool binary_allowed) {
   const auto n = static_cast<Index>(rows.size());
-  Index entries = 0;
-  for (Index row : rows) for_each_entry(view, row, [&](Index, auto) { ++entries; });
+  Index entries = 0, ones = 0;
+  for (Index row : rows)
+    for_each_entry(view, row, [&](Index, auto value) {
+      ++entries;
+      ones += value == 1;
+    });
 
+  if (binary_allowed && ones == entries && BitSamples<T>::words_for(view.cols) * n <= entries) {
+    auto bits = std::make_unique<BitSamples<T>>(n, view.cols);
+    for (Index i = 0; i < n; ++i) for_each_entry(view, rows[i], [&](Index k, auto) { bits->set(i, k); });
+    return bits;
+  }
   if (static_cast<double>(entries) > kDenseEnough * static_cast<double>(n) * static_cast<double>(view.cols)) {
     auto panels = std::make_unique<PanelSamples<T>>(n, view.cols);
     for (Index i = 0; i < n; ++i)
@@ -200,11 +262,11 @@ std::unique_ptr<Samples<T>> copy(const View& view, const std::vector<Index>& row
 }  // namespace
 
 template <class T>
-std::unique_ptr<Samples<T>> make_samples(const Matrix& matrix, const std::vector<Index>& rows) {
-  return std::visit([&](const auto& view) { return copy<T>(view, rows); }, matrix);
+std::unique_ptr<Samples<T>> make_samples(const Matrix& matrix, const std::vector<Index>& rows, bool for_each_other) {
+  return std::visit([&](const auto& view) { return copy<T>(view, rows, for_each_other); }, matrix);
 }
 
-template std::unique_ptr<Samples<float>> make_samples<float>(const Matrix&, const std::vector<Index>&);
-template std::unique_ptr<Samples<double>> make_samples<double>(const Matrix&, const std::vector<Index>&);
+template std::unique_ptr<Samples<float>> make_samples<float>(const Matrix&, const std::vector<Index>&, bool);
+template std::unique_ptr<Samples<double>> make_samples<double>(const Matrix&, const std::vector<Index>&, bool);
 
 }  // namespace dpsvm

@@ -10,6 +10,13 @@
 
 namespace dpsvm {
 
+// Dense vectors to be multiplied with samples, in the form the samples' layout wants; only one member is filled.
+template <class T>
+struct Queries {
+  std::vector<T> values;
+  std::vector<std::uint64_t> bits;
+};
+
 // T is the precision of the dot products. Every dot product adds its terms in ascending feature order, as LIBSVM does,
 // whatever the layout: all layouts agree to the bit in double precision.
 template <class T>
@@ -24,11 +31,11 @@ class Samples {
   virtual void expand(Index i, T* dense) const = 0;
 
   // `count` dense queries, side by side in `dense`, brought into the order dots() reads them in.
-  virtual void pack(const T* dense, Index count, std::vector<T>& packed) const = 0;
+  virtual void pack(const T* dense, Index count, Queries<T>& packed) const = 0;
 
   // out[r * ld + (j - begin)] = <query r, row j> for r < count, begin <= j < end. `begin` is a multiple of kAlign, `out`
   // has room for lines(count) lines, and up to kAlign - 1 entries past the end of a line may be overwritten.
-  virtual void dots(const std::vector<T>& packed, Index count, Index begin, Index end, T* out, Index ld) const = 0;
+  virtual void dots(const Queries<T>& packed, Index count, Index begin, Index end, T* out, Index ld) const = 0;
 
   virtual void swap(Index i, Index j) = 0;
 
@@ -41,8 +48,10 @@ class Samples {
   static constexpr Index kWorthGroup = 3;
 };
 
-// Copies the named rows of `matrix`, dense or not, to panels where enough entries are not zero, else to compressed rows.
+// Copies the named rows of `matrix`, dense or not: to sets of bits where all entries are 0 or 1 and that is shorter, to
+// panels where enough entries are not zero, else to compressed rows. Sets of bits can be multiplied with each other only:
+// `for_each_other` says that no other query will come.
 template <class T>
-std::unique_ptr<Samples<T>> make_samples(const Matrix& matrix, const std::vector<Index>& rows);
+std::unique_ptr<Samples<T>> make_samples(const Matrix& matrix, const std::vector<Index>& rows, bool for_each_other);
 
 }  // namespace dpsvm

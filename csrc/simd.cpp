@@ -27,7 +27,7 @@ Levels detect() {
   std::size_t n = 0;
   levels[n++] = &portable::table;
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) levels[n++] = &avx2::table;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("popcnt")) levels[n++] = &avx2::table;
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
     levels[n++] = &avx512::table;

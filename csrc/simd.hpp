@@ -71,6 +71,10 @@ struct Simd {
   void (*sparse_f32)(const SparseView<float>& rows, const Index* order, Index n, const float* queries, float* out,
                      Index ld);
 
+  // out[j] = how many bits row j, words[j * words .. (j + 1) * words), shares with the query, for j < n.
+  void (*bits_f64)(const std::uint64_t* rows, Index n, Index words, const std::uint64_t* query, double* out);
+  void (*bits_f32)(const std::uint64_t* rows, Index n, Index words, const std::uint64_t* query, float* out);
+
   // x[t] = exp(x[t]) for t < n and x <= 1; double is within one unit in the last place.
   void (*exp_f64)(double* x, Index n);
   void (*exp_f32)(float* x, Index n);

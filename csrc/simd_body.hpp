@@ -276,6 +276,43 @@ void sparse_f32(const SparseView<float>& rows, const Index* order, Index n, cons
   sparse_dots<Vf>(rows, order, n, queries, out, ld);
 }
 
+template <int W, class T>
+inline __attribute__((always_inline)) void count_shared(const std::uint64_t* rows, Index n, Index words,
+                                                        const std::uint64_t* query, T* out) {
+  if constexpr (W > 0) words = W;  // known while compiling: the inner loop unrolls
+  for (Index j = 0; j < n; ++j) {
+    std::int32_t shared = 0;
+    for (Index w = 0; w < words; ++w) shared += __builtin_popcountll(rows[j * words + w] & query[w]);
+    out[j] = static_cast<T>(shared);
+  }
+}
+
+template <class T>
+void shared_bits(const std::uint64_t* rows, Index n, Index words, const std::uint64_t* query, T* out) {
+  switch (words) {
+    case 1:
+      return count_shared<1>(rows, n, words, query, out);
+    case 2:
+      return count_shared<2>(rows, n, words, query, out);
+    case 3:
+      return count_shared<3>(rows, n, words, query, out);
+    case 4:
+      return count_shared<4>(rows, n, words, query, out);
+    case 5:
+      return count_shared<5>(rows, n, words, query, out);
+    default:
+      return count_shared<0>(rows, n, words, query, out);
+  }
+}
+
+void bits_f64(const std::uint64_t* rows, Index n, Index words, const std::uint64_t* query, double* out) {
+  shared_bits(rows, n, words, query, out);
+}
+
+void bits_f32(const std::uint64_t* rows, Index n, Index words, const std::uint64_t* query, float* out) {
+  shared_bits(rows, n, words, query, out);
+}
+
 // exp(x) = 2^n exp(r), r = x - n log 2 in two pieces so that the reduced argument is exact to 2^-70; exp(r) by its
 // Taylor series, whose remainder on |r| <= log(2)/2 is below 5e-18.
 inline __attribute__((always_inline)) Vd exp_vector(Vd x) {
@@ -342,5 +379,5 @@ double dot(const double* a, const double* b, Index n) {
   return total;
 }
 
-constexpr Simd kTable{DPSVM_LEVEL_NAME, argmax,     argmin,     update,  accumulate, second_order, dots_f64,
-                      dots_f32,         sparse_f64, sparse_f32, exp_f64, exp_f32,    dot};
+constexpr Simd kTable{DPSVM_LEVEL_NAME, argmax,     argmin,     update,   accumulate, second_order, dots_f64, dots_f32,
+                      sparse_f64,       sparse_f32, bits_f64,   bits_f32, exp_f64,    exp_f32,      dot};

@@ -252,9 +252,10 @@ class TestResuming:
         compare(X + 1, y, selectors=["wss2"], resume=path)
         assert len(path.read_text().splitlines()) == 3
 
-    def test_a_file_that_is_no_journal_is_refused_with_its_line(self, blobs, tmp_path):
+    @pytest.mark.parametrize("text", ["{}\n", "my notes", '{"key": 1, "run": 2}\n'])
+    def test_a_file_that_is_no_journal_is_refused_and_left_alone(self, text, blobs, tmp_path):
         path = tmp_path / "notes"
-        path.write_text("{}\n")
+        path.write_text(text)
         with pytest.raises(ValueError, match="notes:1: not a line of a comparison"):
             compare(*blobs, resume=path)
-        assert path.read_text() == "{}\n"
+        assert path.read_text() == text

@@ -120,7 +120,7 @@ def test_ctrl_c_interrupts_a_fit_that_would_never_end(classes: int) -> None:
     timer = threading.Timer(0.3, _thread.interrupt_main)
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        fit(X, y, kernel="linear", C=1e9, tol=1e-14, shrinking=False, threads=2)
+        fit(X, y, kernel="linear", C=1e9, tol=1e-14, shrinking=False, threads=2, time_limit=60)
     timer.join()
     assert fit(X[:50], y[:50] % 2).reports[0].converged
 

@@ -12,6 +12,8 @@ from typing import Any
 
 from dpsvm.comparison.runs import Run, Task
 
+_START = b'{"key": '  # of every line
+
 
 class Journal:
     """Runs already made, one line of JSON each in a file that only grows.
@@ -30,22 +32,25 @@ class Journal:
     def __init__(self, path: str | PathLike[str]) -> None:
         self.path = Path(fspath(path))
         self._runs: dict[str, Run] = {}
-        whole = 0
+        self._whole = 0  # bytes of whole lines
         text = self.path.read_bytes() if self.path.exists() else b""
         for number, line in enumerate(text.splitlines(keepends=True), 1):
-            if not line.endswith(b"\n"):
-                break
-            whole += len(line)
-            self._read(line, number)
-        with self.path.open("ab") as file:
-            file.truncate(whole)
+            if line.endswith(b"\n"):
+                self._whole += len(line)
+                self._read(line, number)
+            elif not _START.startswith(line[: len(_START)]):  # not ours, so not to be cut
+                raise self._wrong(number)
+        self._cut = self._whole < len(text)
 
     def _read(self, line: bytes, number: int) -> None:
         try:
             entry = json.loads(line)
             self._runs[_name(entry["key"])] = Run.from_dict(entry["run"])
-        except (ValueError, KeyError, TypeError):
-            raise ValueError(f"{self.path}:{number}: not a line of a comparison") from None
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise self._wrong(number) from None
+
+    def _wrong(self, number: int) -> ValueError:
+        return ValueError(f"{self.path}:{number}: not a line of a comparison")
 
     def find(self, task: Task) -> Run | None:
         """The run, if it was made."""
@@ -56,6 +61,9 @@ class Journal:
         key = task.key()
         self._runs[_name(key)] = run
         with self.path.open("a") as file:
+            if self._cut:
+                file.truncate(self._whole)
+                self._cut = False
             file.write(json.dumps({"key": key, "run": run.to_dict()}) + "\n")
 
 

@@ -35,9 +35,12 @@ std::vector<float> block(Kernel& kernel, const std::vector<Index>& rows, Index b
   return values;
 }
 
-void layouts_agree_to_the_bit(const KernelSpec& spec, double zeros) {
-  const Index n = 1203, d = 13;
-  const Cloud cloud = make_cloud(n, d, zeros, 5);
+// One-hot rows go to sets of bits, the others to panels or compressed rows.
+void layouts_agree_to_the_bit(const KernelSpec& spec, double zeros, bool one_hot) {
+  const Index n = 1203, d = one_hot ? 70 : 13;
+  Cloud cloud = make_cloud(n, d, zeros, 5);
+  if (one_hot)
+    for (double& x : cloud.x) x = x != 0;
   const Csr csr = to_csr(cloud);
   ThreadPool alone(1), three(3);
   const auto dense = make_kernel(cloud.view(), all_rows(n), spec, alone);
@@ -109,8 +112,9 @@ int main() {
     spec.type = type;
     spec.gamma = 0.3;
     spec.coef0 = 0.5;
-    layouts_agree_to_the_bit(spec, 0.1);
-    layouts_agree_to_the_bit(spec, 0.9);
+    layouts_agree_to_the_bit(spec, 0.1, false);
+    layouts_agree_to_the_bit(spec, 0.9, false);
+    layouts_agree_to_the_bit(spec, 0.8, true);
   }
   cached_rows_survive_any_order_of_requests(false);
   cached_rows_survive_any_order_of_requests(true);

@@ -131,6 +131,24 @@ void sparse_dots_agree(void (*dots)(const SparseView<T>&, const Index*, Index, c
     }
 }
 
+template <class T>
+void shared_bits_agree(void (*count)(const std::uint64_t*, Index, Index, const std::uint64_t*, T*), Random& random) {
+  for (Index words = 1; words < 8; ++words) {
+    const Index n = 9;
+    std::vector<std::uint64_t> rows(n * words), query(words);
+    for (std::uint64_t& word : rows) word = random.bits();
+    for (std::uint64_t& word : query) word = random.bits();
+    std::vector<T> out(n);
+    count(rows.data(), n, words, query.data(), out.data());
+    for (Index j = 0; j < n; ++j) {
+      int shared = 0;
+      for (Index w = 0; w < words; ++w)
+        for (int bit = 0; bit < 64; ++bit) shared += (rows[j * words + w] & query[w]) >> bit & 1;
+      CHECK_EQUAL(out[j], static_cast<T>(shared));
+    }
+  }
+}
+
 // Distance in units of the last place.
 double ulps(double a, double b) {
   return std::fabs(a - b) / (std::nextafter(std::fabs(b), kInfinity) - std::fabs(b));
@@ -173,6 +191,8 @@ int main() {
       }
     sparse_dots_agree<double>((*level)->sparse_f64, 0.0, random);
     sparse_dots_agree<float>((*level)->sparse_f32, 1e-6, random);
+    shared_bits_agree<double>((*level)->bits_f64, random);
+    shared_bits_agree<float>((*level)->bits_f32, random);
     exponentials_agree(**level, random);
 
     std::vector<double> a(101), b(101);

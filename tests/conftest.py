@@ -1,0 +1,16 @@
+"""What every test runs under."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _ctrl_c_is_heard() -> Iterator[None]:
+    """A shell starts background jobs with Ctrl-C ignored; the tests and their children hear it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
