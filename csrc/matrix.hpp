@@ -1,7 +1,6 @@
 // Read-only views of a caller's matrix of samples, as the caller holds it. Nothing is owned or copied here.
 #pragma once
 
-#include <algorithm>
 #include <type_traits>
 #include <variant>
 
@@ -50,23 +49,6 @@ inline bool is_single_precision(const Matrix& matrix) {
         return std::is_same_v<typename std::decay_t<decltype(view)>::Value, float>;
       },
       matrix);
-}
-
-// Row i written out to dense[column_count(matrix)].
-template <class T, class V>
-void expand_row(const DenseView<V>& view, Index i, T* dense) {
-  for (Index k = 0; k < view.cols; ++k) dense[k] = static_cast<T>(view.row(i)[k]);
-}
-
-template <class T, class V, class I>
-void expand_row(const CsrView<V, I>& view, Index i, T* dense) {
-  std::fill_n(dense, view.cols, T{});
-  for (Index e = view.begin(i); e < view.end(i); ++e) dense[view.columns[e]] = static_cast<T>(view.values[e]);
-}
-
-template <class T>
-void expand_row(const Matrix& matrix, Index i, T* dense) {
-  std::visit([&](const auto& view) { expand_row(view, i, dense); }, matrix);
 }
 
 }  // namespace dpsvm

@@ -69,22 +69,26 @@ bool in_pieces(Index queries, Index at_once, int threads, Watch& watch, const Pi
   return !cancelled;
 }
 
+// |x|^2 of a row, its entries added in order.
+template <class T>
+T squared_norm(const Matrix& matrix, Index row) {
+  T sum{};
+  std::visit(
+      [&](const auto& view) {
+        for_each_entry(view, row, [&](Index, auto value) { sum += static_cast<T>(value) * static_cast<T>(value); });
+      },
+      matrix);
+  return sum;
+}
+
 template <class T>
 bool by_dots(const PredictInput& input, double* out, Watch& watch) {
   std::vector<Index> all(input.n_sv);
   std::iota(all.begin(), all.end(), Index{0});
   const auto rows = make_samples<T>(input.support_vectors, all, false);
   const Index features = rows->features();
-  const auto squared_norm = [features](const T* x) {
-    T sum{};
-    for (Index k = 0; k < features; ++k) sum += x[k] * x[k];
-    return sum;
-  };
-  std::vector<T> squared(input.n_sv), x(features);
-  for (Index s = 0; s < input.n_sv; ++s) {
-    rows->expand(s, x.data());
-    squared[s] = squared_norm(x.data());
-  }
+  std::vector<T> squared(input.n_sv);
+  for (Index s = 0; s < input.n_sv; ++s) squared[s] = squared_norm<T>(input.support_vectors, s);
 
   const Decision decision(input);
   const Index width = (input.n_sv + Samples<T>::kAlign - 1) / Samples<T>::kAlign * Samples<T>::kAlign;
@@ -95,14 +99,32 @@ bool by_dots(const PredictInput& input, double* out, Watch& watch) {
     Queries<T> packed;
     std::vector<T> dense(count * features), k(Samples<T>::lines(count) * width + Samples<T>::kAlign);
     std::vector<double> line(input.n_sv);
-    for (Index q = 0; q < count; ++q) expand_row(input.x, first + q, dense.data() + q * features);
+    for (Index q = 0; q < count; ++q) rows->expand_query(input.x, first + q, dense.data() + q * features);
     rows->pack(dense.data(), count, packed);
     rows->dots(packed, count, 0, input.n_sv, k.data(), width);
     for (Index q = 0; q < count; ++q) {
-      apply_kernel(input.kernel, squared_norm(dense.data() + q * features), squared.data(), k.data() + q * width, input.n_sv);
+      apply_kernel(input.kernel, squared_norm<T>(input.x, first + q), squared.data(), k.data() + q * width, input.n_sv);
       std::copy_n(k.data() + q * width, input.n_sv, line.data());
       decision.values(line.data(), out + (first + q) * decision.pairs());
     }
+  });
+}
+
+using Places = std::vector<std::pair<Index, Index>>;
+
+// line[s] = the entry of a row in the column of support vector s.
+template <class V>
+void pick(const DenseView<V>& view, Index row, const Places& places, std::vector<double>& line) {
+  for (const auto& [column, s] : places) line[s] = static_cast<double>(view.row(row)[column]);
+}
+
+template <class V, class I>
+void pick(const CsrView<V, I>& view, Index row, const Places& places, std::vector<double>& line) {
+  std::fill(line.begin(), line.end(), 0.0);
+  for_each_entry(view, row, [&](Index k, V value) {
+    for (auto at = std::lower_bound(places.begin(), places.end(), std::pair<Index, Index>{k, 0});
+         at != places.end() && at->first == k; ++at)
+      line[at->second] = static_cast<double>(value);
   });
 }
 
@@ -113,11 +135,13 @@ bool by_gram(const PredictInput& input, double* out, Watch& watch) {
     if (input.support[s] < 0 || input.support[s] >= columns)
       throw InvalidInput("support vector " + std::to_string(input.support[s]) + " is not one of the kernel matrix's " +
                          std::to_string(columns) + " columns");
+  Places places;  // (column of x, support vector), ascending
+  for (Index s = 0; s < input.n_sv; ++s) places.emplace_back(input.support[s], s);
+  std::sort(places.begin(), places.end());
   return in_pieces(row_count(input.x), kMaxQueries, input.threads, watch, [&](Index first, Index last) {
-    std::vector<double> dense(columns), line(input.n_sv);
+    std::vector<double> line(input.n_sv);
     for (Index q = first; q < last; ++q) {
-      expand_row(input.x, q, dense.data());
-      for (Index s = 0; s < input.n_sv; ++s) line[s] = dense[input.support[s]];
+      std::visit([&](const auto& view) { pick(view, q, places, line); }, input.x);
       decision.values(line.data(), out + q * decision.pairs());
     }
   });

@@ -57,16 +57,16 @@ void shared_bits(const std::uint64_t* rows, Index n, Index words, const std::uin
 template <class T>
 class PanelSamples final : public Samples<T> {
  public:
-  PanelSamples(Index size, Index features)
-      : size_(size),
-        features_(features),
-        values_(aligned_zeros<T>((size + kPanel<T> - 1) / kPanel<T> * kPanel<T> * features)) {}
+  PanelSamples(Index size, ColumnMap columns)
+      : Samples<T>(std::move(columns)),
+        size_(size),
+        features_(this->features()),
+        values_(aligned_zeros<T>((size + kPanel<T> - 1) / kPanel<T> * kPanel<T> * features_)) {}
 
   T& at(Index i, Index k) { return values_[(i / kPanel<T> * features_ + k) * kPanel<T> + i % kPanel<T>]; }
   T at(Index i, Index k) const { return const_cast<PanelSamples&>(*this).at(i, k); }
 
   Index size() const override { return size_; }
-  Index features() const override { return features_; }
 
   void expand(Index i, T* dense) const override {
     for (Index k = 0; k < features_; ++k) dense[k] = at(i, k);
@@ -102,7 +102,9 @@ class PanelSamples final : public Samples<T> {
 template <class T>
 class SparseSamples final : public Samples<T> {
  public:
-  explicit SparseSamples(Index features) : features_(features) { offsets_.push_back(0); }
+  explicit SparseSamples(ColumnMap columns) : Samples<T>(std::move(columns)), features_(this->features()) {
+    offsets_.push_back(0);
+  }
 
   void reserve(Index rows, Index entries) {
     values_.reserve(entries);
@@ -122,7 +124,6 @@ class SparseSamples final : public Samples<T> {
   }
 
   Index size() const override { return static_cast<Index>(order_.size()); }
-  Index features() const override { return features_; }
 
   void expand(Index i, T* dense) const override {
     std::fill_n(dense, features_, T{});
@@ -177,15 +178,18 @@ class BitSamples final : public Samples<T> {
  public:
   static constexpr Index kBits = 64;
 
-  BitSamples(Index size, Index features)
-      : size_(size), features_(features), words_(words_for(features)), bits_(size * words_) {}
+  BitSamples(Index size, ColumnMap columns)
+      : Samples<T>(std::move(columns)),
+        size_(size),
+        features_(this->features()),
+        words_(words_for(features_)),
+        bits_(size * words_) {}
 
   static Index words_for(Index features) { return (features + kBits - 1) / kBits; }
 
   void set(Index i, Index k) { set_bit(bits_.data() + i * words_, k); }
 
   Index size() const override { return size_; }
-  Index features() const override { return features_; }
 
   void expand(Index i, T* dense) const override {
     for (Index k = 0; k < features_; ++k) dense[k] = static_cast<T>(bits_[i * words_ + k / kBits] >> (k % kBits) & 1);
@@ -214,22 +218,8 @@ class BitSamples final : public Samples<T> {
   std::vector<std::uint64_t> bits_;  // [size][words]
 };
 
-// Calls visit(column, value) for the entries of a row that are stored and not zero.
-template <class V, class Visit>
-void for_each_entry(const DenseView<V>& view, Index row, const Visit& visit) {
-  const V* x = view.row(row);
-  for (Index k = 0; k < view.cols; ++k)
-    if (x[k] != 0) visit(k, x[k]);
-}
-
-template <class V, class I, class Visit>
-void for_each_entry(const CsrView<V, I>& view, Index row, const Visit& visit) {
-  for (Index e = view.begin(row); e < view.end(row); ++e)
-    if (view.values[e] != 0) visit(static_cast<Index>(view.columns[e]), view.values[e]);
-}
-
 template <class T, class View>
-std::unique_ptr<Samples<T>> copy(const View& view, const std::vector<Index>& rows, bool binary_allowed) {
+std::unique_ptr<Samples<T>> copy(const View& view, const std::vector<Index>& rows, bool for_each_other) {
   const auto n = static_cast<Index>(rows.size());
   Index entries = 0, ones = 0;
   for (Index row : rows)
@@ -238,22 +228,25 @@ std::unique_ptr<Samples<T>> copy(const View& view, const std::vector<Index>& row
       ones += value == 1;
     });
 
-  if (binary_allowed && ones == entries && BitSamples<T>::words_for(view.cols) * n <= entries) {
-    auto bits = std::make_unique<BitSamples<T>>(n, view.cols);
-    for (Index i = 0; i < n; ++i) for_each_entry(view, rows[i], [&](Index k, auto) { bits->set(i, k); });
+  const ColumnMap columns(view, rows);
+  const double all = static_cast<double>(n) * static_cast<double>(columns.size());
+  if (for_each_other && ones == entries && BitSamples<T>::words_for(columns.size()) * n <= entries) {
+    auto bits = std::make_unique<BitSamples<T>>(n, columns);
+    for (Index i = 0; i < n; ++i) for_each_entry(view, rows[i], [&](Index k, auto) { bits->set(i, columns[k]); });
     return bits;
   }
-  if (static_cast<double>(entries) > kDenseEnough * static_cast<double>(n) * static_cast<double>(view.cols)) {
-    auto panels = std::make_unique<PanelSamples<T>>(n, view.cols);
+  if (static_cast<double>(entries) > kDenseEnough * all) {
+    auto panels = std::make_unique<PanelSamples<T>>(n, columns);
     for (Index i = 0; i < n; ++i)
-      for_each_entry(view, rows[i], [&](Index k, auto value) { panels->at(i, k) = static_cast<T>(value); });
+      for_each_entry(view, rows[i], [&](Index k, auto value) { panels->at(i, columns[k]) = static_cast<T>(value); });
     return panels;
   }
-  auto sparse = std::make_unique<SparseSamples<T>>(view.cols);
+  auto sparse = std::make_unique<SparseSamples<T>>(columns);
   sparse->reserve(n, entries);
   for (Index row : rows) {
-    for_each_entry(view, row,
-                   [&](Index k, auto value) { sparse->push(static_cast<std::int32_t>(k), static_cast<T>(value)); });
+    for_each_entry(view, row, [&](Index k, auto value) {
+      sparse->push(static_cast<std::int32_t>(columns[k]), static_cast<T>(value));
+    });
     sparse->end_row();
   }
   return sparse;

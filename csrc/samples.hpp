@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "columns.hpp"
 #include "matrix.hpp"
 #include "simd.hpp"
 #include "types.hpp"
@@ -22,10 +23,27 @@ struct Queries {
 template <class T>
 class Samples {
  public:
+  explicit Samples(ColumnMap columns) : columns_(std::move(columns)) {}
   virtual ~Samples() = default;
 
   virtual Index size() const = 0;
-  virtual Index features() const = 0;
+
+  // The columns that are kept (ColumnMap), the length of a dense vector.
+  Index features() const { return columns_.size(); }
+
+  // Row i of another matrix with as many columns, written out to dense[features()]; what it has in columns that are not
+  // kept meets only zeros.
+  void expand_query(const Matrix& queries, Index i, T* dense) const {
+    std::fill_n(dense, features(), T{});
+    std::visit(
+        [&](const auto& view) {
+          for_each_entry(view, i, [&](Index k, auto value) {
+            const Index at = columns_[k];
+            if (at >= 0) dense[at] = static_cast<T>(value);
+          });
+        },
+        queries);
+  }
 
   // Row i written out to dense[features()].
   virtual void expand(Index i, T* dense) const = 0;
@@ -44,6 +62,8 @@ class Samples {
   static Index lines(Index count) { return count < kWorthGroup ? count : (count + kTogether - 1) / kTogether * kTogether; }
 
  protected:
+  const ColumnMap columns_;
+
   // Fewer queries than this are taken one by one.
   static constexpr Index kWorthGroup = 3;
 };

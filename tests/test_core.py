@@ -235,3 +235,17 @@ def test_decision_values_are_the_expansion() -> None:
         kernel="rbf", gamma=0.7, classifier=True, threads=2,
     )  # fmt: skip
     np.testing.assert_allclose(found[:, 0], expected, rtol=0, atol=1e-12)
+
+
+def test_a_huge_column_number_needs_no_huge_memory() -> None:
+    columns = np.array([0, 2**31 - 2, 1])
+    X = sparse.csr_array((np.array([0.5, 1.0, 1.0]), columns, np.arange(4)), shape=(3, 2**31 - 1))
+    solution = fit(X, np.array([0.0, 1.0, 0.0]))
+    found = _core.decision_values(
+        X, X[solution.support], solution.dual_coef, solution.rho, solution.n_support,
+        kernel="rbf", classifier=True,
+    )  # fmt: skip
+    narrow = sparse.csr_array(np.array([[0.5, 0, 0], [0, 0, 1.0], [0, 1.0, 0]]))
+    same = fit(narrow, np.array([0.0, 1.0, 0.0]))
+    np.testing.assert_array_equal(solution.dual_coef, same.dual_coef)
+    assert np.array_equal(found[:, 0] > 0, [True, False, True])

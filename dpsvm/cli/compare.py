@@ -99,10 +99,10 @@ def _read_job(arguments: list[str]) -> _Job:
     for path in (job.json, job.csv, job.html, job.resume):
         if path is not None:
             require_folder(path)
-    if job.plot is not None and find_spec("matplotlib") is None:
-        raise UsageError("--plot needs matplotlib, which is not installed")
     if job.plot is not None and Path(job.plot).is_file():
         raise UsageError(f"--plot {job.plot}: a folder is needed, and this is a file")
+    if job.plot is not None and find_spec("matplotlib") is None:
+        raise UsageError("--plot needs matplotlib, which is not installed")
     return job
 
 

@@ -68,6 +68,18 @@ void layouts_agree_to_the_bit(const KernelSpec& spec, double zeros, bool one_hot
   CHECK_EQUAL(dense->diagonal(3), sparse->diagonal(3));
 }
 
+void far_columns_cost_nothing() {
+  const std::vector<double> values = {0.5, 1.0, 2.0, 3.0};
+  const std::vector<std::int64_t> columns = {0, 2147483646, 1, 2147483646}, offsets = {0, 1, 2, 4};
+  const CsrView<double, std::int64_t> view{values.data(), columns.data(), offsets.data(), 3, 2147483647};
+  ThreadPool alone(1);
+  KernelSpec linear;
+  linear.type = KernelType::linear;
+  const auto kernel = make_kernel(view, all_rows(3), linear, alone);
+  CHECK(block(*kernel, {1}, 0, 3) == (std::vector<float>{0.0f, 1.0f, 3.0f}));
+  CHECK_EQUAL(kernel->diagonal(2), 13.0);
+}
+
 void cached_rows_survive_any_order_of_requests(bool doubled) {
   const Index n = 60, d = 3;
   const Cloud cloud = make_cloud(n, d, 0.0, 9);
@@ -118,6 +130,7 @@ int main() {
   }
   cached_rows_survive_any_order_of_requests(false);
   cached_rows_survive_any_order_of_requests(true);
+  far_columns_cost_nothing();
   values_beyond_single_precision_are_refused();
   return check::result();
 }
