@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 import platform
 from dataclasses import asdict
 from typing import Any
@@ -15,6 +13,7 @@ from dpsvm import _core
 from dpsvm._version import __version__
 from dpsvm.cli.log import Log
 from dpsvm.data import atomic_write
+from dpsvm.report.plain_json import dumps
 from dpsvm.svm.training import Problem, Trainer
 
 
@@ -39,13 +38,4 @@ def write_facts(
         "cpu": _core.cpu_level(),
     }
     with atomic_write(path) as file:
-        json.dump(_finite(facts), file, indent=2, allow_nan=False)
-        file.write("\n")
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _finite(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+        file.write(dumps(facts))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
-import math
 import platform
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -17,6 +15,7 @@ import sklearn
 
 from dpsvm import _core
 from dpsvm._version import __version__
+from dpsvm.report.plain_json import dumps
 
 if TYPE_CHECKING:
     from dpsvm.comparison.comparison import Comparison, Plan
@@ -64,7 +63,7 @@ def configuration(plan: Plan) -> dict[str, Any]:
 def json_text(comparisons: Sequence[Comparison], failures: Sequence[str] = ()) -> str:
     """Every comparison as one JSON document; what JSON cannot say (NaN, infinity) is null."""
     document = {"comparisons": [one.to_dict() for one in comparisons], "failures": list(failures)}
-    return json.dumps(_finite(document), indent=1, allow_nan=False) + "\n"
+    return dumps(document)
 
 
 def csv_text(comparisons: Sequence[Comparison]) -> str:
@@ -76,11 +75,3 @@ def csv_text(comparisons: Sequence[Comparison]) -> str:
     writer.writeheader()
     writer.writerows({k: "" if v is None else v for k, v in line.items()} for line in records)
     return text.getvalue()
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _finite(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
