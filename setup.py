@@ -8,12 +8,13 @@ from setuptools import Extension, setup
 FILE_SOURCES = ["csrc/reader.cpp", "csrc/writer.cpp"]
 CORE_SOURCES = sorted({str(path) for path in Path("csrc").glob("*.cpp")} - set(FILE_SOURCES))
 HEADERS = [str(path) for path in Path("csrc").glob("*.hpp")]
+BINDINGS = [str(path) for path in Path("dpsvm").glob("*.pyx")]
 
 # -ffp-contract=off: LIBSVM's iteration path is reproduced to the bit, and fused multiply-add would
 # leave it.
 BUILD = {
     "include_dirs": ["csrc"],
-    "depends": HEADERS,
+    "depends": HEADERS + BINDINGS,  # named here so that a source distribution holds them
     "language": "c++",
     "extra_compile_args": [
         *("-std=c++17", "-O3", "-ffp-contract=off"),
