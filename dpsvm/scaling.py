@@ -19,10 +19,19 @@ _CELLS_PER_BLOCK = 1 << 18
 
 def _rescale(values: Any, lower: float, upper: float, minimum: Any, maximum: Any) -> _Doubles:
     """svm-scale's map of [minimum, maximum] onto [lower, upper]; both ends are met exactly."""
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         scaled = lower + (upper - lower) * (values - minimum) / (maximum - minimum)
     scaled = np.where(values == maximum, upper, scaled)
     return np.where(values == minimum, lower, scaled)
+
+
+def _require_finite(scaled: _Doubles, values: Any) -> None:
+    wrong = ~np.isfinite(scaled)
+    if wrong.any():
+        raise ValueError(
+            f"the value {values[wrong][0]:g} lies so far outside its range "
+            "that scaled it is not finite"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +56,7 @@ class _Features:
         minimum, maximum = self.minimum[slots], self.maximum[slots]
         scaled = _rescale(X.data, self.lower, self.upper, minimum, maximum)
         scaled[self.columns[slots] != X.indices] = 0.0
+        _require_finite(scaled, X.data)
         result = csr_matrix((scaled, X.indices, X.indptr), shape=X.shape, copy=True)
         result.eliminate_zeros()
         return result
@@ -54,7 +64,9 @@ class _Features:
     def scale_cells(self, X: csr_matrix) -> csr_matrix:
         """Scale every cell, stored or not."""
         cells = X if len(self.columns) == X.shape[1] else X[:, self.columns]
-        scaled = _rescale(cells.toarray(), self.lower, self.upper, self.minimum, self.maximum)
+        values = cells.toarray()
+        scaled = _rescale(values, self.lower, self.upper, self.minimum, self.maximum)
+        _require_finite(scaled, values)
         result = csr_matrix(scaled)
         return csr_matrix((result.data, self.columns[result.indices], result.indptr), shape=X.shape)
 
