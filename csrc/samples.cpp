@@ -11,8 +11,7 @@ namespace dpsvm {
 
 namespace {
 
-// A share of nonzero entries above which panels beat compressed rows: a panel multiplies about eight entries in the time
-// a compressed row takes for one, but reads all of them.
+// A share of nonzero entries from which panels are used: they multiply several entries at once, but all of them.
 constexpr double kDenseEnough = 0.25;
 
 struct AlignedFree {

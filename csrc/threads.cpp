@@ -8,7 +8,7 @@ namespace dpsvm {
 
 namespace {
 
-// How often a thread looks before it sleeps: about 20 microseconds, the gap between two kernel rows.
+// How often a thread looks before it sleeps: two kernel rows may follow each other closely.
 constexpr int kSpins = 2000;
 
 constexpr std::chrono::milliseconds kIdle{50};
