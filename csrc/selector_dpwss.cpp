@@ -6,7 +6,9 @@
 // q_t >= sigma, m - v_t > tol and the ordered pair (i, t) not used before. When none is left the rule is exhausted.
 //
 // No privacy guarantee follows: the candidates and i depend on the data, and every update reads raw rows.
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "selector.hpp"
 
@@ -26,11 +28,12 @@ class Dpwss final : public Selector {
 
     std::vector<Index>& partners = partners_[s.original[i]];
     for (Index t : partners) used_[t] = 1;
-    weigh(s, worst, tol);
+    Index j = guess(s, worst, tol);
+    if (j < 0) j = weigh_all(s, worst, tol);
     for (Index t : partners) used_[t] = 0;
 
-    if (candidates_.empty()) return {Choice::Kind::exhausted, -1, -1, worst.gap};
-    const Index j = draw();
+    if (j < 0) return {Choice::Kind::exhausted, -1, -1, worst.gap};
+    ++draws_;
     partners.push_back(s.original[j]);
     return {Choice::Kind::pair, i, j, worst.gap};
   }
@@ -38,27 +41,44 @@ class Dpwss final : public Selector {
   std::int64_t draws() const override { return draws_; }
 
  private:
-  // Fills candidates_ and the running sums of their weights.
-  void weigh(const State& s, const Violation& worst, double tol) {
-    const std::uint8_t low = low_bit(worst.group);
-    candidates_.clear();
-    cumulative_.clear();
-    double total = 0.0;
-    for (Index t = 0; t < s.active; ++t) {
-      if (!(s.side[t] & low)) continue;
-      const double violation = worst.top.value - s.v[t];
-      const double score = violation / worst.gap;
-      if (!(score >= sigma_ && violation > tol) || used_[s.original[t]]) continue;
-      total += std::exp(rate_ * (score - 1.0));  // the factor exp(-rate) cancels, and nothing overflows
-      candidates_.push_back(t);
-      cumulative_.push_back(total);
-    }
+  // Guesses at the most: enough where one variable in a dozen is a candidate of middling weight.
+  static constexpr int kGuesses = 32;
+
+  // The violation a candidate must reach.
+  double threshold(const Violation& worst, double tol) const {
+    return std::max(sigma_ * worst.gap, std::nextafter(tol, std::numeric_limits<double>::infinity()));
   }
 
-  Index draw() {
-    ++draws_;
-    const double u = random_.uniform() * cumulative_.back();
-    const auto at = std::upper_bound(cumulative_.begin(), cumulative_.end() - 1, u);
+  // Over the weight of the largest violation: the factor cancels, and nothing overflows.
+  double weight(const Violation& worst, double violation) const {
+    return std::exp(rate_ * (violation / worst.gap - 1.0));
+  }
+
+  // By rejection: a variable drawn evenly, kept with the probability of its weight. The one kept has the distribution
+  // weigh_all() draws from, and giving up (-1) does not change it, for the guesses are independent.
+  Index guess(const State& s, const Violation& worst, double tol) {
+    const double needed = threshold(worst, tol);
+    for (int k = 0; k < kGuesses; ++k) {
+      const Index t = random_.below(s.active);
+      const double violation = worst.top.value - s.v[t];
+      const bool candidate = (s.side[t] & low_bit(worst.group)) && violation >= needed && !used_[s.original[t]];
+      if (candidate && random_.uniform() < weight(worst, violation)) return t;
+    }
+    return -1;
+  }
+
+  // By the running sums of the weights of all candidates; -1 if there is none.
+  Index weigh_all(const State& s, const Violation& worst, double tol) {
+    candidates_.resize(s.active);
+    candidates_.resize(simd().beyond(s.v.data(), s.side.data(), low_bit(worst.group), worst.top.value,
+                                     threshold(worst, tol), s.active, candidates_.data()));
+    candidates_.erase(std::remove_if(candidates_.begin(), candidates_.end(), [&](Index t) { return used_[s.original[t]]; }),
+                      candidates_.end());
+    if (candidates_.empty()) return -1;
+    cumulative_.clear();
+    double total = 0.0;
+    for (Index t : candidates_) cumulative_.push_back(total += weight(worst, worst.top.value - s.v[t]));
+    const auto at = std::upper_bound(cumulative_.begin(), cumulative_.end() - 1, random_.uniform() * total);
     return candidates_[at - cumulative_.begin()];
   }
 

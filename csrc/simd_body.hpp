@@ -142,6 +142,35 @@ Extreme argmin(const double* v, const std::uint8_t* side, std::uint8_t bit, Inde
   return best;
 }
 
+inline __attribute__((always_inline)) bool any(Vl mask) {
+#if defined(DPSVM_FMA) && DPSVM_VECTOR_BYTES == 64
+  return _mm512_movepi64_mask((__m512i)mask) != 0;
+#elif defined(DPSVM_FMA) && DPSVM_VECTOR_BYTES == 32
+  return _mm256_movemask_pd((__m256d)mask) != 0;
+#else
+  std::int64_t all = 0;
+  for (Index lane = 0; lane < kLanes; ++lane) all |= mask[lane];
+  return all != 0;
+#endif
+}
+
+Index beyond(const double* v, const std::uint8_t* side, std::uint8_t bit, double m, double needed, Index n, Index* out) {
+  Index found = 0, t = 0;
+  for (; t + kLanes <= n; t += kLanes) {
+    const Vl take = has_bit(side + t, bit) & (m - load<Vd>(v + t) >= needed);
+    if (!any(take)) continue;
+    for (Index lane = 0; lane < kLanes; ++lane) {
+      out[found] = t + lane;
+      found -= take[lane];
+    }
+  }
+  for (; t < n; ++t) {
+    out[found] = t;
+    found += (side[t] & bit) && m - v[t] >= needed;
+  }
+  return found;
+}
+
 Extreme update(double* v, const float* ki, double di, const float* kj, double dj,
                const std::uint8_t* side, std::uint8_t bit, Index n) {
   return scan(
@@ -379,5 +408,5 @@ double dot(const double* a, const double* b, Index n) {
   return total;
 }
 
-constexpr Simd kTable{DPSVM_LEVEL_NAME, argmax,     argmin,     update,   accumulate, second_order, dots_f64, dots_f32,
-                      sparse_f64,       sparse_f32, bits_f64,   bits_f32, exp_f64,    exp_f32,      dot};
+constexpr Simd kTable{DPSVM_LEVEL_NAME, argmax,   argmin,     beyond,     update,   accumulate, second_order, dots_f64,
+                      dots_f32,         sparse_f64, sparse_f32, bits_f64, bits_f32, exp_f64,    exp_f32,      dot};

@@ -130,7 +130,7 @@ class Solver {
 
   void record(double gap) {
     if (iterations_ != 1 && iterations_ % options_.trace_every != 0) return;
-    trace_.push_back({iterations_, gap, objective_, s_.active});
+    options_.trace({iterations_, gap, objective_, s_.active});
   }
 
   // The limits, looked at every time; the watch, when enough work has been done.
@@ -154,7 +154,6 @@ class Solver {
     result.iterations = iterations_;
     result.draws = selector_.draws();
     result.stop_reason = *stopped_;
-    result.trace = std::move(trace_);
     result.rho = result.r = result.objective = result.gap = std::numeric_limits<double>::quiet_NaN();
     if (!v_is_known_) return result;
 
@@ -202,7 +201,6 @@ class Solver {
   Progress progress_;
   std::int64_t iterations_ = 0, evaluated_ = 0;
   double objective_ = 0.0;  // followed only for the trace
-  std::vector<TracePoint> trace_;
   std::optional<StopReason> stopped_;
   bool v_is_known_ = true;  // false only if cancelled while v was computed at the start
 };

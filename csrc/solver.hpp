@@ -1,6 +1,7 @@
 // Sequential minimal optimisation.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "problem.hpp"
@@ -10,19 +11,20 @@
 
 namespace dpsvm {
 
-struct SolverOptions {
-  double tol = 1e-3;           // stop when m - M is below
-  bool shrinking = true;
-  std::int64_t max_iter = -1;  // -1: no limit
-  std::int64_t trace_every = 0;  // keep a TracePoint every so many iterations; 0: none
-};
-
 // Where the solver stood after an iteration.
 struct TracePoint {
   std::int64_t iteration;
   double gap;        // m - M over the active variables, when the pair was selected
   double objective;  // followed through the steps, not summed anew
   Index active;      // variables not shrunk
+};
+
+struct SolverOptions {
+  double tol = 1e-3;           // stop when m - M is below
+  bool shrinking = true;
+  std::int64_t max_iter = -1;  // -1: no limit
+  std::int64_t trace_every = 0;  // call `trace` after the first and every so many iterations; 0: never
+  std::function<void(const TracePoint&)> trace;
 };
 
 struct SolverResult {
@@ -34,7 +36,6 @@ struct SolverResult {
   std::int64_t iterations = 0;
   std::int64_t draws = 0;         // randomised selections
   StopReason stop_reason = StopReason::stationary;
-  std::vector<TracePoint> trace;  // first iteration, then every SolverOptions::trace_every-th
 };
 
 // Requires a feasible problem.alpha and q over the problem's variables, in their order (q is reordered on the way).

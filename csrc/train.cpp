@@ -55,7 +55,9 @@ Solved solve_task(const TrainInput& input, const TrainOptions& options, const Ta
   progress.problems = problems;
   Solved solved;
   Report& report = solved.report;
-  report.result = solve(problem, *q, *selector, options.solver, watch, progress);
+  SolverOptions solver = options.solver;
+  solver.trace = [&report](const TracePoint& point) { report.trace.push_back(point); };
+  report.result = solve(problem, *q, *selector, solver, watch, progress);
   solved.coefficient = coefficients(problem, report.result.alpha, n);
 
   double sum = 0.0;

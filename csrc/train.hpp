@@ -37,6 +37,7 @@ struct Report {
   double nu = 0.0;         // C-SVC, epsilon-SVR: sum of alpha / (C l); NaN where the bounds differ or it has no meaning
   double seconds = 0.0;
   QStatistics kernel;
+  std::vector<TracePoint> trace;  // as SolverOptions::trace_every asks
 };
 
 struct Model {

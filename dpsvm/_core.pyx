@@ -112,7 +112,6 @@ cdef extern from "train.hpp" namespace "dpsvm" nogil:
         double rho, r, objective, gap
         int64_t iterations, draws
         StopReason stop_reason
-        vector[TracePoint] trace
 
     cdef cppclass QStatistics:
         int64_t hits, misses, evaluations
@@ -122,6 +121,7 @@ cdef extern from "train.hpp" namespace "dpsvm" nogil:
         Index n_sv, n_bsv
         double nu, seconds
         QStatistics kernel
+        vector[TracePoint] trace
 
     cdef cppclass Model:
         vector[int32_t] support, n_support
@@ -312,7 +312,7 @@ cdef _report(CReport& report):
         nu=report.nu,
         r=report.result.r,
         n_selections=report.result.draws,
-        trace=_trace(report.result.trace),
+        trace=_trace(report.trace),
     )
 
 

@@ -184,9 +184,10 @@ def test_a_seed_repeats_dpwss_to_the_bit_and_its_absence_does_not() -> None:
     assert first.shape != fresh.shape or np.any(first != fresh)
 
 
-def test_dpwss_draws_its_partner_from_the_stated_distribution() -> None:
+@pytest.mark.parametrize(("sigma", "epsilon"), [(0.2, 5.0), (0.7, 5.0), (0.2, 40.0)])
+def test_dpwss_draws_its_partner_from_the_stated_distribution(sigma: float, epsilon: float) -> None:
     X, y = two_clouds(60, seed=3)
-    sigma, epsilon, tol = 0.2, 5.0, 1e-3
+    tol = 1e-3
     K = X @ X.T
     half = fit(X, y, kernel="linear", max_iter=15, shrinking=False)
     start = dense_coefficients(half, len(y))
