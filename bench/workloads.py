@@ -113,11 +113,11 @@ def fashion(*, two_classes: bool) -> Source:
 
 
 def synthetic(_shared: Path) -> tuple[Matrix, np.ndarray]:
-    """Two overlapping Gaussian classes, 20,000 rows of 50 dense columns, seeded."""
+    """Two overlapping Gaussian classes, 50,000 rows of 100 dense columns, seeded."""
     random = np.random.default_rng(0)
-    y = random.integers(0, 2, 20_000).astype(np.float64)
-    shift = random.normal(size=50) / 5
-    return random.normal(size=(20_000, 50)) + np.outer(2 * y - 1, shift), y
+    y = random.integers(0, 2, 50_000).astype(np.float64)
+    shift = random.normal(size=100) / 5
+    return random.normal(size=(50_000, 100)) + np.outer(2 * y - 1, shift), y
 
 
 RBF = {"kernel": "rbf", "C": 1.0, "gamma": "auto"}
