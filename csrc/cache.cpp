@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <new>
+#include <utility>
 
 namespace dpsvm {
 
@@ -15,6 +16,7 @@ RowCache::RowCache(Index rows, Index length, std::size_t bytes)
 
 RowCache::~RowCache() {
   for (Slot& slot : slots_) std::free(slot.data);
+  std::free(spare_.data);
 }
 
 void RowCache::unlink(Index id) {
@@ -31,21 +33,46 @@ void RowCache::append(Index id) {
   slots_[slot.after].before = id;
 }
 
+void RowCache::settle(Slot& slot) {
+  for (; slot.settled < log_.size(); ++slot.settled) {
+    const auto [i, j] = log_[slot.settled];
+    if (j < slot.valid)
+      std::swap(slot.data[i], slot.data[j]);
+    else if (i < slot.valid)
+      slot.valid = i;
+  }
+}
+
 void RowCache::forget(Index id) {
   Slot& slot = slots_[id];
   unlink(id);
-  std::free(slot.data);
   free_ += slot.reserved;
-  slot.data = nullptr;
-  slot.valid = slot.reserved = 0;
+  std::free(spare_.data);
+  spare_.data = std::exchange(slot.data, nullptr);
+  spare_.reserved = std::exchange(slot.reserved, 0);
+  slot.valid = 0;
+}
+
+// `data` with room for `length` entries, or other memory with what it held; null if there is none.
+float* RowCache::resized(float* data, Index length) {
+  if (!data && spare_.reserved == length) return std::exchange(spare_.data, nullptr);
+  std::free(std::exchange(spare_.data, nullptr));
+  spare_.reserved = 0;
+  return static_cast<float*>(std::realloc(data, length * sizeof(float)));
+}
+
+Index RowCache::valid(Index id) {
+  settle(slots_[id]);
+  return slots_[id].valid;
 }
 
 RowCache::Row RowCache::fetch(Index id, Index length) {
   Slot& slot = slots_[id];
+  settle(slot);
   if (slot.reserved > 0) unlink(id);
   if (slot.reserved < length) {
     while (free_ < length - slot.reserved) forget(slots_[head()].after);
-    auto* data = static_cast<float*>(std::realloc(slot.data, length * sizeof(float)));
+    float* data = resized(slot.data, length);
     if (!data) {
       if (slot.reserved > 0) append(id);
       throw std::bad_alloc();
@@ -59,19 +86,13 @@ RowCache::Row RowCache::fetch(Index id, Index length) {
 }
 
 void RowCache::swap_columns(const std::vector<Swap>& swaps) {
-  for (Index id = slots_[head()].after; id != head();) {
-    Slot& slot = slots_[id];
-    const Index next = slot.after;
-    for (const auto& [i, j] : swaps) {
-      if (j < slot.valid) {
-        std::swap(slot.data[i], slot.data[j]);
-      } else if (i < slot.valid) {
-        forget(id);
-        break;
-      }
-    }
-    id = next;
+  log_.insert(log_.end(), swaps.begin(), swaps.end());
+  if (log_.size() < 4 * slots_.size()) return;
+  for (Slot& slot : slots_) {
+    settle(slot);
+    slot.settled = 0;
   }
+  log_.clear();
 }
 
 }  // namespace dpsvm

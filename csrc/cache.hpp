@@ -19,6 +19,15 @@ class RowCache {
   RowCache(const RowCache&) = delete;
   RowCache& operator=(const RowCache&) = delete;
 
+  // How many entries of row `id`, from the first, are filled in.
+  Index valid(Index id);
+
+  // Whether row `id` has been begun, as far as can be told without touching it.
+  bool begun(Index id) const { return slots_[id].valid > 0; }
+
+  // Row `id` if it is filled in up to `length`, else null; its turn to make room does not change.
+  const float* peek(Index id, Index length) { return valid(id) >= length ? slots_[id].data : nullptr; }
+
   // Row `id` with room for `length` entries, its first `valid` entries filled in earlier; now the most recently used.
   // The pointers of the last capacity(length) - 1 distinct fetches stay good.
   struct Row {
@@ -31,7 +40,8 @@ class RowCache {
   // How many rows of this length the budget holds.
   Index capacity(Index length) const { return budget_ / length; }
 
-  // Applies the exchanges to the columns of every row; a row that ends between the two columns is forgotten.
+  // Exchanges columns of every row; a row that ends between the two is cut off before the first. A row pays for it when
+  // it is next asked for: most of those kept are not.
   void swap_columns(const std::vector<Swap>& swaps);
 
  private:
@@ -40,15 +50,20 @@ class RowCache {
     float* data = nullptr;
     Index valid = 0;      // entries computed
     Index reserved = 0;   // entries allocated
+    std::size_t settled = 0;  // exchanges of log_ applied
     Index before, after;
   };
 
   Index head() const { return static_cast<Index>(slots_.size()) - 1; }
   void unlink(Index id);
   void append(Index id);
+  void settle(Slot& slot);
   void forget(Index id);
+  float* resized(float* data, Index length);
 
   std::vector<Slot> slots_;  // [rows + 1]
+  std::vector<Swap> log_;    // exchanges that some rows have not followed yet
+  Slot spare_;               // memory of the row forgotten last, for the next one of its length
   Index budget_;             // entries, in use and free
   Index free_;
 };

@@ -48,6 +48,7 @@ class DotKernel final : public Kernel {
   }
 
   Index size() const override { return samples_->size(); }
+  Index together() const override { return samples_->together(); }
 
   void block(const Index* rows, Index count, Index begin, Index end, float* const* out) override {
     const Index features = samples_->features();

@@ -32,6 +32,9 @@ class Kernel {
 
   virtual Index size() const = 0;
 
+  // How many rows are computed in little more time than one.
+  virtual Index together() const { return 1; }
+
   // out[r][j - begin] = K(rows[r], j) for begin <= j < end.
   virtual void block(const Index* rows, Index count, Index begin, Index end, float* const* out) = 0;
 

@@ -11,6 +11,12 @@ namespace {
 // Rows computed together when it is known which will be needed.
 constexpr Index kBatch = 32;
 
+// Whole rows from which a cache is large enough to spend on what may be needed.
+constexpr Index kManyRows = 256;
+
+// The part of the cache that rows computed ahead of need may take at a time.
+constexpr Index kShareAhead = 64;
+
 // The kernel of the samples behind a cache.
 class CachedKernel {
  public:
@@ -22,13 +28,19 @@ class CachedKernel {
   Kernel& kernel() const { return *kernel_; }
   RowCache& cache() { return cache_; }
 
+  bool kept(Index id) const { return cache_.begun(id); }
+
+  // Whether row `id` is new, so that others may be computed along with it.
+  bool is_new(Index id) { return cache_.valid(id) == 0; }
+
   // Sample `at` of the kernel's current order, whose row is kept under `id`.
   const float* row(Index at, Index id, Index length) {
-    const auto [data, valid] = cache_.fetch(id, length);
-    if (valid >= length) {
+    if (cache_.valid(id) >= length) {
       ++statistics_.hits;
-      return data;
+      return cache_.fetch(id, length).data;
     }
+    length = stretched(length);
+    const auto [data, valid] = cache_.fetch(id, length);
     float* rest = data + valid;
     kernel_->block(&at, 1, valid, length, &rest);
     computed(id, valid, length);
@@ -37,13 +49,13 @@ class CachedKernel {
 
   // Rows not begun yet are computed as one block.
   void prefetch(const std::vector<Index>& at, const std::vector<Index>& ids, Index length) {
+    length = stretched(length);
     std::vector<Index> missing;
     std::vector<float*> out;
     for (std::size_t k = 0; k < at.size(); ++k) {
-      const auto [data, valid] = cache_.fetch(ids[k], length);
-      if (valid > 0) continue;
+      if (!is_new(ids[k])) continue;
       missing.push_back(at[k]);
-      out.push_back(data);
+      out.push_back(cache_.fetch(ids[k], length).data);
       computed(ids[k], 0, length);
     }
     if (!missing.empty())
@@ -54,7 +66,19 @@ class CachedKernel {
     return std::clamp<Index>(cache_.capacity(length) - 2, 1, kBatch);
   }
 
+  // How many rows to compute when one is needed.
+  Index together(Index length) const {
+    return std::min(kernel_->together(), cache_.capacity(stretched(length)) / kShareAhead);
+  }
+
  private:
+  // A row of which most is needed is computed whole, where many whole rows fit: a variable that reaches its bound needs
+  // all of it.
+  Index stretched(Index length) const {
+    const Index whole = kernel_->size();
+    return 2 * length > whole && cache_.capacity(whole) >= kManyRows ? whole : length;
+  }
+
   void computed(Index id, Index from, Index to) {
     cache_.set_valid(id, to);
     ++statistics_.misses;
@@ -73,7 +97,14 @@ class SingleQ final : public QMatrix {
     std::iota(id_.begin(), id_.end(), Index{0});
   }
 
-  const float* row(Index i, Index length) override { return samples_.row(i, id_[i], length); }
+  const float* row(Index i, Index length) override {
+    if (samples_.is_new(id_[i])) compute_ahead(i, length, samples_.together(length));
+    return samples_.row(i, id_[i], length);
+  }
+
+  bool kept(Index i) const override { return samples_.kept(id_[i]); }
+
+  const float* peek(Index i, Index length) override { return samples_.cache().peek(id_[i], length); }
 
   void prefetch(const Index* rows, Index count, Index length) override {
     std::vector<Index> at(rows, rows + count), ids;
@@ -109,12 +140,15 @@ class DoubledQ final : public QMatrix {
   }
 
   const float* row(Index i, Index length) override {
-    const Index s = sample_[i];
-    const float* values = samples_.row(s, s, samples_.kernel().size());
+    const Index s = sample_[i], whole = samples_.kernel().size();
+    if (samples_.is_new(s)) compute_ahead(i, whole, samples_.together(whole));
+    const float* values = samples_.row(s, s, whole);
     std::vector<float>& line = lines_[next_ = 1 - next_];
     for (Index t = 0; t < length; ++t) line[t] = values[sample_[t]];
     return line.data();
   }
+
+  bool kept(Index i) const override { return samples_.kept(sample_[i]); }
 
   void prefetch(const Index* rows, Index count, Index) override {
     std::vector<Index> at;

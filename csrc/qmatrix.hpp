@@ -4,7 +4,9 @@
 // all signs cancel. Regression has two variables per sample, both reading the sample's one kernel row.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "cache.hpp"
@@ -26,6 +28,17 @@ class QMatrix {
   // K(i, t) for t < length. Good until the next two calls.
   virtual const float* row(Index i, Index length) = 0;
 
+  // Whether some of row i is there without computing.
+  virtual bool kept(Index i) const = 0;
+
+  // K(i, t) for t < length if all of it is there without computing, else null. Good until the next row.
+  virtual const float* peek(Index /*i*/, Index /*length*/) { return nullptr; }
+
+  // Who is asked, when a row must be computed, for the rows to compute along with it: appends to `rows`, whose first is
+  // the one that is needed, until they are `count`. Rows computed ahead change no result.
+  using Forecast = std::function<void(std::vector<Index>& rows, Index count)>;
+  void set_forecast(Forecast forecast) { forecast_ = std::move(forecast); }
+
   // Computes together those of the rows that are missing; count <= batch(length). row() then finds them.
   virtual void prefetch(const Index* rows, Index count, Index length) = 0;
   virtual Index batch(Index length) const = 0;
@@ -36,6 +49,18 @@ class QMatrix {
   const QStatistics& statistics() const { return statistics_; }
 
  protected:
+  // Computes row i, which is new, along with those the forecast adds.
+  void compute_ahead(Index i, Index length, Index count) {
+    if (!forecast_ || count < 2) return;
+    std::vector<Index> rows{i};
+    Forecast forecast = std::move(forecast_);  // not asked again for what it asks for itself
+    forecast(rows, count);
+    forecast_ = std::move(forecast);
+    prefetch(rows.data(), static_cast<Index>(rows.size()), length);
+    --statistics_.hits;  // row i, about to be found, was not there when it was asked for
+  }
+
+  Forecast forecast_;
   QStatistics statistics_;
 };
 

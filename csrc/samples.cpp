@@ -14,6 +14,9 @@ namespace {
 // A share of nonzero entries from which panels are used: they multiply several entries at once, but all of them.
 constexpr double kDenseEnough = 0.25;
 
+// Samples that take more are read anew from memory, or from the last cache, for each query: time enough to answer several.
+constexpr Index kCacheBytes = Index{1} << 20;
+
 struct AlignedFree {
   void operator()(void* p) const { std::free(p); }
 };
@@ -61,6 +64,8 @@ class PanelSamples final : public Samples<T> {
         size_(size),
         features_(this->features()),
         values_(aligned_zeros<T>((size + kPanel<T> - 1) / kPanel<T> * kPanel<T> * features_)) {}
+
+  Index together() const override { return size_ * features_ * static_cast<Index>(sizeof(T)) > kCacheBytes ? 8 : 1; }
 
   T& at(Index i, Index k) { return values_[(i / kPanel<T> * features_ + k) * kPanel<T> + i % kPanel<T>]; }
   T at(Index i, Index k) const { return const_cast<PanelSamples&>(*this).at(i, k); }
@@ -123,6 +128,7 @@ class SparseSamples final : public Samples<T> {
   }
 
   Index size() const override { return static_cast<Index>(order_.size()); }
+  Index together() const override { return kTogether; }
 
   void expand(Index i, T* dense) const override {
     std::fill_n(dense, features_, T{});

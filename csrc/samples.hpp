@@ -28,6 +28,9 @@ class Samples {
 
   virtual Index size() const = 0;
 
+  // How many queries are answered in little more time than one.
+  virtual Index together() const { return 1; }
+
   // The columns that are kept (ColumnMap), the length of a dense vector.
   Index features() const { return columns_.size(); }
 

@@ -25,6 +25,10 @@ class Selector {
   virtual ~Selector() = default;
   virtual Choice select(const State& state, QMatrix& q, double tol) = 0;
 
+  // The j this rule would take now with this i of the group, `row` being i's kernel row; -1 if it cannot tell. A guess:
+  // it decides only which rows are computed ahead.
+  virtual Index partner(const State&, int /*group*/, Index /*i*/, const float* /*row*/) const { return -1; }
+
   // Randomised selections made so far.
   virtual std::int64_t draws() const { return 0; }
 };

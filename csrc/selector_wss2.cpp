@@ -15,8 +15,7 @@ class Wss2 final : public Selector {
     for (int g = 0; g < s.groups; ++g) {
       const auto [m, i] = s.top[g];
       if (i < 0) continue;
-      const SecondOrder found = simd().second_order(s.v.data(), q.row(i, s.active), s.diagonal.data(), s.side.data(),
-                                                    low_bit(g), m, s.diagonal[i], s.active);
+      const SecondOrder found = look_for_partner(s, g, i, q.row(i, s.active));
       best.gap = std::max(best.gap, m - found.lowest);
       if (found.index >= 0 && (found.gain > gain || (found.gain == gain && found.index > best.j))) {
         gain = found.gain;
@@ -26,6 +25,16 @@ class Wss2 final : public Selector {
     }
     if (!(best.gap < tol) && best.j >= 0) best.kind = Choice::Kind::pair;
     return best;
+  }
+
+  Index partner(const State& s, int g, Index i, const float* row) const override {
+    return look_for_partner(s, g, i, row).index;
+  }
+
+ private:
+  static SecondOrder look_for_partner(const State& s, int g, Index i, const float* row) {
+    return simd().second_order(s.v.data(), row, s.diagonal.data(), s.side.data(), low_bit(g), s.v[i], s.diagonal[i],
+                               s.active);
   }
 };
 

@@ -45,8 +45,9 @@ struct Simd {
   Extreme (*argmax)(const double* v, const std::uint8_t* side, std::uint8_t bit, Index n);
   Extreme (*argmin)(const double* v, const std::uint8_t* side, std::uint8_t bit, Index n);
 
-  // The t < n with `bit` and m - v[t] >= needed, in ascending order, to out[n]; returns how many.
-  Index (*beyond)(const double* v, const std::uint8_t* side, std::uint8_t bit, double m, double needed, Index n, Index* out);
+  // The t < n with `bit` and sign (v[t] - origin) >= needed, in ascending order, to out[n]; returns how many.
+  Index (*beyond)(const double* v, const std::uint8_t* side, std::uint8_t bit, double sign, double origin, double needed,
+                  Index n, Index* out);
 
   // v[t] -= ki[t] di + kj[t] dj for t < n; returns argmax(v, side, bit, n) of the new v.
   Extreme (*update)(double* v, const float* ki, double di, const float* kj, double dj,

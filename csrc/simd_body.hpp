@@ -154,10 +154,11 @@ inline __attribute__((always_inline)) bool any(Vl mask) {
 #endif
 }
 
-Index beyond(const double* v, const std::uint8_t* side, std::uint8_t bit, double m, double needed, Index n, Index* out) {
+Index beyond(const double* v, const std::uint8_t* side, std::uint8_t bit, double sign, double origin, double needed,
+             Index n, Index* out) {
   Index found = 0, t = 0;
   for (; t + kLanes <= n; t += kLanes) {
-    const Vl take = has_bit(side + t, bit) & (m - load<Vd>(v + t) >= needed);
+    const Vl take = has_bit(side + t, bit) & (sign * (load<Vd>(v + t) - origin) >= needed);
     if (!any(take)) continue;
     for (Index lane = 0; lane < kLanes; ++lane) {
       out[found] = t + lane;
@@ -166,7 +167,7 @@ Index beyond(const double* v, const std::uint8_t* side, std::uint8_t bit, double
   }
   for (; t < n; ++t) {
     out[found] = t;
-    found += (side[t] & bit) && m - v[t] >= needed;
+    found += (side[t] & bit) && sign * (v[t] - origin) >= needed;
   }
   return found;
 }

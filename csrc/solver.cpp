@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "forecast.hpp"
 #include "shrink.hpp"
 #include "state.hpp"
 #include "step.hpp"
@@ -86,6 +87,7 @@ class Solver {
       if (pulse_.due(16 * step * s_.size)) stopped_ = pulse_.check(progress_);
     }
     s_.find_top();
+    q_.set_forecast(Forecast(s_, selector_, q_));
     if (options_.trace_every > 0) objective_ = s_.objective();
   }
 

@@ -40,6 +40,7 @@ class IdentityQ final : public QMatrix {
     line_[i] = 1.0f;
     return line_;
   }
+  bool kept(Index) const override { return true; }
   void prefetch(const Index*, Index, Index) override {}
   Index batch(Index) const override { return 1; }
   double diagonal(Index) const override { return 1.0; }

@@ -55,10 +55,14 @@ void scans_agree(const Simd& level, Index n, Random& random) {
 
     const double m = 0.3, diag_i = 1.0;
     std::vector<Index> far(n), wanted_far;
-    far.resize(level.beyond(a.v.data(), a.side.data(), bit, m, 0.1, n, far.data()));
-    for (Index t = 0; t < n; ++t)
-      if ((a.side[t] & bit) && m - a.v[t] >= 0.1) wanted_far.push_back(t);
-    CHECK(far == wanted_far);
+    for (const double sign : {-1.0, 1.0}) {
+      far.resize(n);
+      far.resize(level.beyond(a.v.data(), a.side.data(), bit, sign, m, 0.1, n, far.data()));
+      wanted_far.clear();
+      for (Index t = 0; t < n; ++t)
+        if ((a.side[t] & bit) && sign * (a.v[t] - m) >= 0.1) wanted_far.push_back(t);
+      CHECK(far == wanted_far);
+    }
 
     SecondOrder wanted{-1, -kInfinity, kInfinity};
     for (Index t = 0; t < n; ++t) {
