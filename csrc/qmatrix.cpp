@@ -1,6 +1,7 @@
 #include "qmatrix.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <numeric>
 #include <utility>
 
@@ -30,7 +31,7 @@ class CachedKernel {
       return data;
     }
     float* rest = data + valid;
-    kernel_->block(&at, 1, valid, length, &rest);
+    compute(&at, 1, valid, length, &rest);
     computed(id, valid, length);
     return data;
   }
@@ -47,7 +48,7 @@ class CachedKernel {
       computed(ids[k], 0, length);
     }
     if (!missing.empty())
-      kernel_->block(missing.data(), static_cast<Index>(missing.size()), 0, length, out.data());
+      compute(missing.data(), static_cast<Index>(missing.size()), 0, length, out.data());
   }
 
   Index batch(Index length) const {
@@ -55,6 +56,12 @@ class CachedKernel {
   }
 
  private:
+  void compute(const Index* rows, Index count, Index from, Index to, float* const* out) {
+    const auto started = std::chrono::steady_clock::now();
+    kernel_->block(rows, count, from, to, out);
+    statistics_.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  }
+
   void computed(Index id, Index from, Index to) {
     cache_.set_valid(id, to);
     ++statistics_.misses;
