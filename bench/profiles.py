@@ -5,8 +5,9 @@
 
 Each workload is loaded by a fresh process, which then fits it once with perf recording; imports
 and reading are not in it. Symbols are gathered into phases (phases.py). Shares are of the samples
-of all threads and, for the calling thread, of the fit's seconds: that thread takes part in all of
-the work, so what it spends in a phase is what the fit would save if the phase cost nothing.
+of all threads and, for the calling thread, of the fit's seconds (less those in which other
+processes kept it from running): that thread takes part in all of the work, so what it spends in a
+phase is what the fit would save if the phase cost nothing. Asleep, it waits for other threads.
 """
 
 from __future__ import annotations
@@ -19,9 +20,12 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from operator import itemgetter
 from pathlib import Path
+from typing import TypeVar
 
 from adapters import Limits
 from common import (
@@ -42,8 +46,10 @@ DEFAULT = ("a9a:float32", "ijcnn1:float64", "fashion:float32")
 QUICK = ("a5a:float32",)
 PER_SECOND = 1997  # samples; a prime, so as not to march with the fit
 SYMBOLS = 15
-ABSENT = "not running"
+ASLEEP = "asleep"
 TOLD = 0.02  # phases below this share of the fit are left out of the summary
+
+Key = TypeVar("Key")
 
 _SAMPLE = re.compile(r"\s*(\d+)\s+(\d+)\s+[0-9a-f]+ (.*) \((\S+)\)$")
 
@@ -58,41 +64,41 @@ class Sample:
 
 @dataclass(frozen=True)
 class Profile:
-    """The samples of one fit."""
+    """The samples of one fit, and what its calling thread did with the seconds."""
 
     name: str
-    seconds: float
-    ran: float  # of them, by the calling thread
-    thread: int
     samples: tuple[Sample, ...]
+    thread: int
+    seconds: float
+    ran: float
+    displaced: float  # ready to run, while other processes held the cores
 
-    def by_symbol(self) -> Counter[tuple[str, str]]:
-        """Share of the processor time by library and symbol."""
-        counts: Counter[tuple[str, str]] = Counter()
-        for sample in self.samples:
-            counts[sample.library, sample.symbol] += sample.period
-        return _shares(counts)
+    def by_symbol(self) -> dict[tuple[str, str], float]:
+        """Share of the processor time by library and symbol, largest first."""
+        return shares(((s.library, s.symbol), s.period) for s in self.samples)
 
-    def by_phase(self) -> Counter[str]:
-        """Share of the processor time."""
-        counts: Counter[str] = Counter()
-        for sample in self.samples:
-            counts[phase_of(sample.library, sample.symbol)] += sample.period
-        return _shares(counts)
+    def by_phase(self) -> dict[str, float]:
+        """Share of the processor time, largest first."""
+        return phase_shares(self.samples)
 
-    def by_phase_of_caller(self) -> Counter[str]:
-        """Share of the fit's seconds; what the calling thread did not run is a phase as well."""
-        running = min(1.0, self.ran / self.seconds)
-        mine = tuple(sample for sample in self.samples if sample.thread == self.thread)
-        alone = Profile(self.name, self.seconds, self.ran, self.thread, mine).by_phase()
-        shares = Counter({phase: share * running for phase, share in alone.items()})
-        shares[ABSENT] = 1.0 - running
-        return shares
+    def by_phase_of_caller(self) -> dict[str, float]:
+        """Share of the fit's seconds, as they would be were the cores its own; largest first."""
+        running = min(1.0, self.ran / (self.seconds - self.displaced))
+        mine = phase_shares(s for s in self.samples if s.thread == self.thread)
+        found = {phase: share * running for phase, share in mine.items()} | {ASLEEP: 1.0 - running}
+        return dict(sorted(found.items(), key=itemgetter(1), reverse=True))
 
 
-def _shares(counts: Counter) -> Counter:
-    total = sum(counts.values())
-    return Counter({key: count / total for key, count in counts.items()})
+def shares(weighed: Iterable[tuple[Key, int]]) -> dict[Key, float]:
+    """The share of each key in all that was weighed, largest first."""
+    weights: Counter[Key] = Counter()
+    for key, weight in weighed:
+        weights[key] += weight
+    return {key: weight / weights.total() for key, weight in weights.most_common()}
+
+
+def phase_shares(samples: Iterable[Sample]) -> dict[str, float]:
+    return shares((phase_of(s.library, s.symbol), s.period) for s in samples)
 
 
 def record(name: str, problem: Path, folder: Path, threads: int) -> Profile:
@@ -112,7 +118,7 @@ def record(name: str, problem: Path, folder: Path, threads: int) -> Profile:
     samples = read_samples(perf, data)
     if not any(sample.thread == told["thread"] for sample in samples):
         raise RuntimeError(f"{name}: perf took no sample of the fit")
-    return Profile(name, told["seconds"], told["ran"], told["thread"], samples)
+    return Profile(name, samples, **told)
 
 
 def read_samples(perf: str, data: Path) -> tuple[Sample, ...]:
@@ -134,7 +140,7 @@ def phase_rows(profile: Profile) -> list[list[object]]:
             f"{share:.1%}",
             round(1 / (1 - share), 2) if share < 1 else None,
         ]
-        for phase, share in (caller + Counter(dict.fromkeys(everyone, 0.0))).most_common()
+        for phase, share in (caller | {p: 0.0 for p in everyone if p not in caller}).items()
     ]
 
 
@@ -147,18 +153,21 @@ def symbol_rows(profile: Profile) -> list[list[object]]:
             phase_of(library, symbol),
             f"{share:.1%}",
         ]
-        for (library, symbol), share in profile.by_symbol().most_common(SYMBOLS)
+        for (library, symbol), share in islice(profile.by_symbol().items(), SYMBOLS)
     ]
 
 
 def what_is_left(profile: Profile) -> str:
     """The phases that count, largest first, and what each could still give."""
     parts = [
-        f"{phase} {share:.0%} ({1 / (1 - share):.2f} times as fast without)"
-        for phase, share in profile.by_phase_of_caller().most_common()
+        f"{phase} {share:.0%} ({1 / (1 - share):.2f})"
+        for phase, share in profile.by_phase_of_caller().items()
         if TOLD <= share < 1
     ]
-    return f"{profile.name}, {profile.seconds:.2f} s, what is left: {'; '.join(parts)}"
+    return (
+        f"{profile.name}, {profile.seconds:.2f} s less {profile.displaced:.2f} s lost to other "
+        f"processes; what is left (times as fast if it cost nothing): {', '.join(parts)}"
+    )
 
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
