@@ -1,6 +1,7 @@
 #include "qmatrix.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <numeric>
 #include <utility>
 
@@ -42,7 +43,7 @@ class CachedKernel {
     length = stretched(length);
     const auto [data, valid] = cache_.fetch(id, length);
     float* rest = data + valid;
-    kernel_->block(&at, 1, valid, length, &rest);
+    compute(&at, 1, valid, length, &rest);
     computed(id, valid, length);
     return data;
   }
@@ -59,7 +60,7 @@ class CachedKernel {
       computed(ids[k], 0, length);
     }
     if (!missing.empty())
-      kernel_->block(missing.data(), static_cast<Index>(missing.size()), 0, length, out.data());
+      compute(missing.data(), static_cast<Index>(missing.size()), 0, length, out.data());
   }
 
   Index batch(Index length) const {
@@ -77,6 +78,12 @@ class CachedKernel {
   Index stretched(Index length) const {
     const Index whole = kernel_->size();
     return 2 * length > whole && cache_.capacity(whole) >= kManyRows ? whole : length;
+  }
+
+  void compute(const Index* rows, Index count, Index from, Index to, float* const* out) {
+    const auto started = std::chrono::steady_clock::now();
+    kernel_->block(rows, count, from, to, out);
+    statistics_.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   }
 
   void computed(Index id, Index from, Index to) {

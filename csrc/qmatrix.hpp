@@ -19,6 +19,7 @@ struct QStatistics {
   std::int64_t hits = 0;         // rows served without computing
   std::int64_t misses = 0;       // rows computed, wholly or in part
   std::int64_t evaluations = 0;  // kernel values computed
+  double seconds = 0;            // of the wall clock, spent computing them
 };
 
 class QMatrix {

@@ -115,6 +115,7 @@ cdef extern from "train.hpp" namespace "dpsvm" nogil:
 
     cdef cppclass QStatistics:
         int64_t hits, misses, evaluations
+        double seconds
 
     cdef cppclass CReport "dpsvm::Report":
         SolverResult result
@@ -307,8 +308,8 @@ cdef _report(CReport& report):
         seconds=report.seconds,
         kernel_rows=report.kernel.misses,
         kernel_evaluations=report.kernel.evaluations,
+        kernel_seconds=report.kernel.seconds,
         cache_hits=report.kernel.hits,
-        cache_misses=report.kernel.misses,
         nu=report.nu,
         r=report.result.r,
         n_selections=report.result.draws,

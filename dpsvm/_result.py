@@ -33,8 +33,11 @@ class Report:
     kernel_rows: int = 0
     """Kernel rows computed, wholly or in part."""
     kernel_evaluations: int = 0
+    """Kernel values computed."""
+    kernel_seconds: float = 0.0
+    """Of ``seconds``, those spent computing kernel values."""
     cache_hits: int = 0
-    cache_misses: int = 0
+    """Kernel rows served without computing."""
     nu: float = float("nan")
     """Sum of alpha / (C l), for C-SVC and epsilon-SVR with equal bounds."""
     r: float = float("nan")

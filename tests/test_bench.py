@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -23,6 +24,7 @@ needs_libsvm = pytest.mark.skipif(
     shutil.which("svm-train") is None or shutil.which("svm-predict") is None,
     reason="LIBSVM's programs are not on PATH",
 )
+needs_perf = pytest.mark.skipif(shutil.which("perf") is None, reason="no perf")
 needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
 
 
@@ -50,6 +52,34 @@ def test_speed_finds_the_optimum_of_every_library() -> None:
     done = run_bench("speed.py", str(SHARED), "--quick", "--libraries", "dpsvm", "scikit-learn")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "another optimum than scikit-learn on: none of 1" in done.stdout
+
+
+@needs_data
+def test_roofline_counts_the_kernel_values_of_both_precisions() -> None:
+    done = run_bench("roofline.py", str(SHARED), "--quick")
+    assert done.returncode == 0, done.stdout + done.stderr
+    for workload, layout in (("a1a", "bits"), ("heart", "dense")):
+        for dtype in ("float32", "float64"):
+            assert re.search(rf"{workload} +{dtype} +{layout} ", done.stdout)
+
+
+@needs_data
+@needs_perf
+def test_profiles_sort_every_sample_into_a_phase() -> None:
+    done = run_bench("profiles.py", str(SHARED), "--quick")
+    if "perf cannot record" in done.stderr:
+        pytest.skip(done.stderr.strip())
+    assert done.returncode == 0, done.stdout + done.stderr
+    shares = re.findall(
+        r"^  a5a float32 +[a-zA-Z ]+?  +(?:[\d.]+%|-) +([\d.]+)%", done.stdout, re.M
+    )
+    assert sum(map(float, shares)) == pytest.approx(100, abs=1)
+
+
+def test_symbols_belong_to_phases() -> None:
+    command = [sys.executable, "-m", "doctest", str(BENCH / "phases.py")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
 
 
 @needs_data

@@ -226,6 +226,13 @@ def test_the_trace_ends_where_the_solver_does() -> None:
     assert len(fit(X, y).reports[0].trace) == 0
 
 
+def test_the_kernel_phase_is_a_part_of_the_fit() -> None:
+    X, y = two_clouds(300)
+    report = fit(X, y).reports[0]
+    assert 0 < report.kernel_seconds < report.seconds
+    assert report.kernel_rows <= report.kernel_evaluations <= report.kernel_rows * len(X)
+
+
 def test_decision_values_are_the_expansion() -> None:
     X, y = two_clouds(80)
     solution = fit(X, y, gamma=0.7)

@@ -105,6 +105,7 @@ void cached_rows_survive_any_order_of_requests(bool doubled) {
   }
   CHECK(q->statistics().misses > 0);
   CHECK(q->statistics().evaluations >= q->statistics().misses);
+  CHECK(q->statistics().seconds > 0);
 }
 
 void values_beyond_single_precision_are_refused() {
