@@ -24,6 +24,18 @@ void for_each_entry(const CsrView<V, I>& view, Index row, const Visit& visit) {
     if (view.values[e] != 0) visit(static_cast<Index>(view.columns[e]), view.values[e]);
 }
 
+// |x|^2 of a row, its entries added in order.
+template <class T>
+T squared_norm(const Matrix& matrix, Index row) {
+  T sum{};
+  std::visit(
+      [&](const auto& view) {
+        for_each_entry(view, row, [&](Index, auto value) { sum += static_cast<T>(value) * static_cast<T>(value); });
+      },
+      matrix);
+  return sum;
+}
+
 class ColumnMap {
  public:
   // Numbers the columns as they are, or, where the rows have far fewer entries than there are columns, only those that

@@ -18,8 +18,15 @@ constexpr Index kWorthThreads = 100'000;
 // Columns computed at a time: their dot products stay in the first-level cache.
 constexpr Index kColumns = 512;
 
-void exponentials(double* x, Index n) { simd().exp_f64(x, n); }
-void exponentials(float* x, Index n) { simd().exp_f32(x, n); }
+void rbf(double gamma, double xx, const double* squared, double* s, Index n) { simd().rbf_f64(gamma, xx, squared, s, n); }
+void rbf(float gamma, float xx, const float* squared, float* s, Index n) { simd().rbf_f32(gamma, xx, squared, s, n); }
+
+void round_to(float* out, const double* x, Index n) { simd().narrow(x, out, n); }
+void round_to(float* out, const float* x, Index n) { std::copy_n(x, n, out); }
+
+// Values between -1 and 1 may be computed in single precision. Those of the others grow with the features: K_ii + K_jj -
+// 2 K_ij would lose all its digits to rounding on features that are not scaled.
+bool is_bounded(KernelType type) { return type == KernelType::rbf || type == KernelType::sigmoid; }
 
 // By repeated squaring, lowest bit first.
 template <class T>
@@ -37,14 +44,8 @@ class DotKernel final : public Kernel {
  public:
   DotKernel(const Matrix& matrix, const std::vector<Index>& rows, const KernelSpec& spec, ThreadPool& pool)
       : spec_(spec), samples_(make_samples<T>(matrix, rows, true)), pool_(pool) {
-    std::vector<T> x(samples_->features());
     squared_.reserve(rows.size());
-    for (Index i = 0; i < samples_->size(); ++i) {
-      samples_->expand(i, x.data());
-      T sum{};
-      for (const T value : x) sum += value * value;
-      squared_.push_back(sum);
-    }
+    for (Index row : rows) squared_.push_back(squared_norm<T>(matrix, row));
   }
 
   Index size() const override { return samples_->size(); }
@@ -85,8 +86,7 @@ class DotKernel final : public Kernel {
     for (Index r = 0; r < count; ++r) {
       T* line = dots.get() + r * ld + (from - aligned);
       apply_kernel(spec_, squared_[rows[r]], &squared_[from], line, to - from);
-      float* target = out[r] + (from - begin);
-      for (Index j = 0; j < to - from; ++j) target[j] = static_cast<float>(line[j]);
+      round_to(out[r] + (from - begin), line, to - from);
     }
   }
 
@@ -146,8 +146,7 @@ void apply_kernel(const KernelSpec& spec, T squared_x, const T* squared, T* s, I
       for (Index j = 0; j < n; ++j) s[j] = power(gamma * s[j] + coef0, spec.degree);
       return;
     case KernelType::rbf:
-      for (Index j = 0; j < n; ++j) s[j] = -gamma * (squared_x + squared[j] - 2 * s[j]);
-      exponentials(s, n);
+      rbf(gamma, squared_x, squared, s, n);
       return;
     case KernelType::sigmoid:
       for (Index j = 0; j < n; ++j) s[j] = std::tanh(gamma * s[j] + coef0);
@@ -163,7 +162,7 @@ std::unique_ptr<Kernel> make_kernel(const Matrix& matrix, const std::vector<Inde
   std::unique_ptr<Kernel> kernel;
   if (spec.type == KernelType::precomputed)
     kernel = make_gram(matrix, rows);
-  else if (is_single_precision(matrix))
+  else if (is_single_precision(matrix) && is_bounded(spec.type))
     kernel = std::make_unique<DotKernel<float>>(matrix, rows, spec, pool);
   else
     kernel = std::make_unique<DotKernel<double>>(matrix, rows, spec, pool);

@@ -69,18 +69,6 @@ bool in_pieces(Index queries, Index at_once, int threads, Watch& watch, const Pi
   return !cancelled;
 }
 
-// |x|^2 of a row, its entries added in order.
-template <class T>
-T squared_norm(const Matrix& matrix, Index row) {
-  T sum{};
-  std::visit(
-      [&](const auto& view) {
-        for_each_entry(view, row, [&](Index, auto value) { sum += static_cast<T>(value) * static_cast<T>(value); });
-      },
-      matrix);
-  return sum;
-}
-
 template <class T>
 bool by_dots(const PredictInput& input, double* out, Watch& watch) {
   std::vector<Index> all(input.n_sv);

@@ -79,9 +79,13 @@ struct Simd {
   void (*bits_f64)(const std::uint64_t* rows, Index n, Index words, const std::uint64_t* query, double* out);
   void (*bits_f32)(const std::uint64_t* rows, Index n, Index words, const std::uint64_t* query, float* out);
 
-  // x[t] = exp(x[t]) for t < n and x <= 1; double is within one unit in the last place.
-  void (*exp_f64)(double* x, Index n);
-  void (*exp_f32)(float* x, Index n);
+  // s[t] = exp(-gamma ((xx + squared[t]) - 2 s[t])) for t < n, the argument at most 1; in double, exp is within one unit in
+  // the last place.
+  void (*rbf_f64)(double gamma, double xx, const double* squared, double* s, Index n);
+  void (*rbf_f32)(float gamma, float xx, const float* squared, float* s, Index n);
+
+  // out[t] = x[t], rounded, for t < n.
+  void (*narrow)(const double* x, float* out, Index n);
 
   double (*dot)(const double* a, const double* b, Index n);
 };

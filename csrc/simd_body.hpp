@@ -378,20 +378,27 @@ inline __attribute__((always_inline)) Vf exp_vector(Vf x) {
 }
 
 template <class V, class T>
-void exp_array(T* x, Index n) {
+inline __attribute__((always_inline)) void rbf(T gamma, T xx, const T* squared, T* s, Index n) {
   constexpr Index lanes = sizeof(V) / sizeof(T);
+  const auto value = [=](V zz, V dots) { return exp_vector(-gamma * ((xx + zz) - 2 * dots)); };
   Index t = 0;
-  for (; t + lanes <= n; t += lanes) store(x + t, exp_vector(load<V>(x + t)));
+  for (; t + lanes <= n; t += lanes) store(s + t, value(load<V>(squared + t), load<V>(s + t)));
   if (t < n) {
-    T rest[lanes] = {};
-    for (Index s = 0; s < n - t; ++s) rest[s] = x[t + s];
-    store(rest, exp_vector(load<V>(rest)));
-    for (Index s = 0; s < n - t; ++s) x[t + s] = rest[s];
+    T zz[lanes] = {}, dots[lanes] = {};
+    for (Index k = 0; k < n - t; ++k) zz[k] = squared[t + k], dots[k] = s[t + k];
+    store(dots, value(load<V>(zz), load<V>(dots)));
+    for (Index k = 0; k < n - t; ++k) s[t + k] = dots[k];
   }
 }
 
-void exp_f64(double* x, Index n) { exp_array<Vd>(x, n); }
-void exp_f32(float* x, Index n) { exp_array<Vf>(x, n); }
+void rbf_f64(double gamma, double xx, const double* squared, double* s, Index n) { rbf<Vd>(gamma, xx, squared, s, n); }
+void rbf_f32(float gamma, float xx, const float* squared, float* s, Index n) { rbf<Vf>(gamma, xx, squared, s, n); }
+
+void narrow(const double* x, float* out, Index n) {
+  Index t = 0;
+  for (; t + kLanes <= n; t += kLanes) store(out + t, __builtin_convertvector(load<Vd>(x + t), HalfVf));
+  for (; t < n; ++t) out[t] = static_cast<float>(x[t]);
+}
 
 // Eight interleaved partial sums at every level, so that the result does not depend on the level.
 double dot(const double* a, const double* b, Index n) {
@@ -410,4 +417,5 @@ double dot(const double* a, const double* b, Index n) {
 }
 
 constexpr Simd kTable{DPSVM_LEVEL_NAME, argmax,   argmin,     beyond,     update,   accumulate, second_order, dots_f64,
-                      dots_f32,         sparse_f64, sparse_f32, bits_f64, bits_f32, exp_f64,    exp_f32,      dot};
+                      dots_f32,         sparse_f64, sparse_f32, bits_f64, bits_f32, rbf_f64,    rbf_f32,      narrow,
+                      dot};

@@ -168,20 +168,25 @@ void exponentials_agree(const Simd& level, Random& random) {
   for (Index n : {1, 3, 8, 1001}) {
     std::vector<double> x(n), y;
     for (double& value : x) value = -std::pow(10.0, 6 * random.uniform() - 3) * 0.7 + (random.uniform() < 0.1);
-    std::vector<float> single(x.begin(), x.end()), single_y = single;
-    y = x;
-    level.exp_f64(y.data(), n);
-    level.exp_f32(single_y.data(), n);
+    const std::vector<float> single(x.begin(), x.end());
+    std::vector<float> single_y, single_zeros(n), rounded(n);
+    std::vector<double> zeros(n);
+    for (double value : x) y.push_back(value / 2);  // exp(-((0 + 0) - 2 x / 2)) = exp(x)
+    for (float value : single) single_y.push_back(value / 2);
+    level.rbf_f64(1.0, 0.0, zeros.data(), y.data(), n);
+    level.rbf_f32(1.0f, 0.0f, single_zeros.data(), single_y.data(), n);
+    level.narrow(y.data(), rounded.data(), n);
     for (Index t = 0; t < n; ++t) {
       CHECK(ulps(y[t], std::exp(x[t])) <= 1.0);
+      CHECK_EQUAL(rounded[t], static_cast<float>(y[t]));
       CHECK(std::fabs(static_cast<double>(single_y[t]) - std::exp(static_cast<double>(single[t]))) <= 3e-7);
     }
   }
-  double tiny = -1e6, zero = 0.0;
-  level.exp_f64(&tiny, 1);
-  level.exp_f64(&zero, 1);
-  CHECK_EQUAL(static_cast<float>(tiny), 0.0f);
-  CHECK_EQUAL(zero, 1.0);
+  double far = 0.0, near = 4.0, squared[] = {1e6, 5.0};
+  level.rbf_f64(1.0, 0.0, &squared[0], &far, 1);
+  level.rbf_f64(2.0, 3.0, &squared[1], &near, 1);
+  CHECK_EQUAL(static_cast<float>(far), 0.0f);
+  CHECK_EQUAL(near, 1.0);
 }
 
 }  // namespace
@@ -209,7 +214,7 @@ int main() {
     for (double& value : a) value = random.uniform();
     for (double& value : b) value = random.uniform();
     dots_of_levels.push_back((*level)->dot(a.data(), b.data(), 101));
-    (*level)->exp_f64(a.data(), 101);
+    (*level)->rbf_f64(1.0, 0.0, b.data(), a.data(), 101);
     exps_of_levels.push_back(a[50]);
   }
   for (double value : dots_of_levels) CHECK_EQUAL(value, dots_of_levels[0]);
