@@ -220,7 +220,11 @@ class Liblinear(_Estimator):
 
 
 class Libsvm(Adapter):
-    """The libsvm-official package, in process; its rows are always sparse and double."""
+    """The libsvm-official package, in process; its rows are always sparse and double.
+
+    It takes the class it meets first as positive, which picks the path and, where the kernel's
+    rounding counts, the optimum: one row of each class is moved to the front, in sorted order.
+    """
 
     name = "LIBSVM"
     _TYPES: ClassVar = {"SVC": 0, "OneClassSVM": 2, "SVR": 3}
@@ -239,8 +243,11 @@ class Libsvm(Adapter):
                 flags += f" {flag} {problem.params[name]!r}"
         self.library = svm.libsvm
         self.parameter = svm.svm_parameter(flags)
-        self.rows = svm.svm_problem(problem.y, _as_double_csr(problem.X))
         self.classifier = problem.estimator == "SVC"
+        y, self.order = problem.y, np.arange(len(problem.y))
+        if self.classifier:
+            self.classes, y, self.order = _by_sorted_classes(problem.y)
+        self.rows = svm.svm_problem(y[self.order], _as_double_csr(problem.X)[self.order])
 
     def fit(self) -> None:
         self.model = self.library.svm_train(self.rows, self.parameter)
@@ -251,7 +258,7 @@ class Libsvm(Adapter):
         as_array = np.ctypeslib.as_array
         coef = [as_array(model.sv_coef[k], (count,)).copy() for k in range(classes - 1)]
         return Solution(
-            support=as_array(model.sv_indices, (count,)) - 1,
+            support=self.order[as_array(model.sv_indices, (count,)) - 1],
             dual_coef=np.array(coef),
             n_support=as_array(model.nSV, (classes,)) if self.classifier else np.array([count]),
             iterations=None,
@@ -259,17 +266,25 @@ class Libsvm(Adapter):
 
     def ask(self, count: int) -> None:
         classes = self.model.contents.nr_class
-        self.queries = [self.rows.x[k] for k in range(count)]
+        self.queries = [self.rows.x[k] for k in np.argsort(self.order)[:count].tolist()]
         self.values = (ctypes.c_double * max(classes * (classes - 1) // 2, 1))()
 
     def predict(self) -> np.ndarray:
         predict, model = self.library.svm_predict, self.model
-        return np.array([predict(model, row) for row in self.queries])
+        answers = np.array([predict(model, row) for row in self.queries])
+        return self.classes[answers.astype(np.intp)] if self.classifier else answers
 
     def decide(self) -> None:
         decide, model, values = self.library.svm_predict_values, self.model, self.values
         for row in self.queries:
             decide(model, row, values)
+
+
+def _by_sorted_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The classes, each row's class number, and the order of rows that meets 0, 1, ... first."""
+    classes, first, codes = np.unique(y, return_index=True, return_inverse=True)
+    rest = np.setdiff1d(np.arange(len(y)), first)
+    return classes, codes.astype(np.float64), np.concatenate([first, rest])
 
 
 def _as_double_csr(X: Matrix) -> sp.csr_matrix:
