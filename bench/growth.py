@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from adapters import ADAPTERS, Limits
+from adapters import Limits
 from common import Table, arguments, run, write_results
 from settings import Setting, train
 from speed_bars import Verdict
@@ -40,11 +40,11 @@ def gaussians(rows: int) -> tuple[np.ndarray, np.ndarray]:
     return random.normal(size=(rows, COLUMNS)) + np.outer(2 * y - 1, centre), y
 
 
-def measure(rows: int, plan: Plan) -> tuple[dict[str, Runs], int]:
+def measure(rows: int, names: Sequence[str], plan: Plan) -> tuple[dict[str, Runs], int]:
     """The runs of each library, and the kernel rows dpsvm computed."""
     X, y = gaussians(rows)
     params: dict[str, Any] = {"kernel": "rbf", "C": 1.0, "gamma": 1 / COLUMNS}
-    libraries = [name for name in LIBRARIES if name in ADAPTERS and rows <= LAST.get(name, rows)]
+    libraries = [name for name in names if rows <= LAST.get(name, rows)]
     with tempfile.TemporaryDirectory() as folder:
         saved = Path(folder, "problem.npz")
         Problem(X, y, "SVC", params).save(saved)
@@ -59,13 +59,15 @@ def exponent(sizes: tuple[int, int], seconds: tuple[float | None, float | None])
     return math.log(seconds[1] / seconds[0]) / math.log(sizes[1] / sizes[0])
 
 
-def growth_table(sizes: Sequence[int], plan: Plan) -> tuple[Table, list[Verdict]]:
+def growth_table(
+    sizes: Sequence[int], names: Sequence[str], plan: Plan
+) -> tuple[Table, list[Verdict]]:
     columns = ("rows", "library", "runs", "seconds", "exponent", "nSV", "rows computed")
     table = Table(f"Time against rows (two Gaussians, {COLUMNS} columns, rbf, C=1)", columns)
-    medians: dict[str, dict[int, float | None]] = {name: {} for name in LIBRARIES}
+    medians: dict[str, dict[int, float | None]] = {name: {} for name in names}
     silent = []
     for size in sizes:
-        runs, computed = measure(size, plan)
+        runs, computed = measure(size, names, plan)
         for name, known in runs.items():
             if known.absent is not None:
                 silent += [str(size)] if name == OWN else []
@@ -97,11 +99,13 @@ def growth_table(sizes: Sequence[int], plan: Plan) -> tuple[Table, list[Verdict]
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = arguments(__doc__)
+    parser.add_argument("--libraries", nargs="+", choices=LIBRARIES, default=list(LIBRARIES))
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--threads", type=int, default=Limits.threads)
     options = parser.parse_args(argv)
     plan = Plan(1 if options.quick else options.repeats, options.threads)
-    table, verdicts = growth_table(QUICK_SIZES if options.quick else SIZES, plan)
+    sizes = QUICK_SIZES if options.quick else SIZES
+    table, verdicts = growth_table(sizes, options.libraries, plan)
     lines = [verdict.line for verdict in verdicts]
     print(table.text(), "\n".join(lines), sep="\n\n")
     if not options.quick:

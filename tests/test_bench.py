@@ -53,10 +53,46 @@ def test_speed_finds_the_optimum_of_every_library() -> None:
 
 
 @needs_data
+def test_speed_tells_every_bar_in_both_precisions() -> None:
+    words = ("--all", "--quick", "--libraries", "dpsvm", "scikit-learn")
+    done = run_bench("speed.py", str(SHARED), *words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for dtype, goal in (("float64", 2), ("float32", 3)):
+        for title in ("Fit", "Predict", "The fastest other's time over dpsvm's"):
+            assert f"{title}, {dtype}" in done.stdout
+        for work in ("fit", "predict", "decision_function"):
+            assert f"{dtype}: {work}, no workload below 1: " in done.stdout
+            bar = f"{dtype}: {work}, geometric mean of the fastest other's time over dpsvm's"
+            assert f"{bar} at least {goal}: " in done.stdout
+        for which in ("smallest", "largest"):
+            bar = f"{dtype}: memory of the fit no more than the {which} other's: "
+            assert bar in done.stdout
+        assert f"{dtype}: objective within 1e-06 of LIBSVM's: yes" in done.stdout
+
+
+@needs_data
+def test_speed_puts_liblinear_beside_a_linear_kernel() -> None:
+    words = ("--workloads", "svmguide1-linear", "heart", "--libraries", "dpsvm", "liblinear")
+    done = run_bench("speed.py", str(SHARED), "--quick", *words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert sum(words[:2] == ["svmguide1-linear", "liblinear"] for words in lines) == 2
+    assert not any(words[:2] == ["heart", "liblinear"] for words in lines)
+
+
+def test_growth_tells_seconds_and_exponents() -> None:
+    done = run_bench("growth.py", "--quick", "--libraries", "dpsvm", "scikit-learn")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "dpsvm gave no answer at: none" in done.stdout
+    assert "scikit-learn: exponent " in done.stdout
+
+
+@needs_data
 def test_dpwss_behaves_as_published_on_a_few_seeds() -> None:
     done = run_bench("dpwss.py", str(SHARED), "--quick")
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("within 6%") == 5
+    assert "an iteration of dpwss at most 1.3 times wss2's: " in done.stdout
 
 
 @needs_data
@@ -71,6 +107,7 @@ def test_threads_give_the_serial_answers_and_print_nothing() -> None:
     done = run_bench("threads.py", str(SHARED), "--quick")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "bytes written to stdout by the fits: 0" in done.stdout
+    assert "one thread and two give the same bits: yes" in done.stdout
 
 
 @needs_data
