@@ -6,7 +6,8 @@
 Every fit runs in a fresh process on the same saved arrays, with the same tolerance, cache and
 threads; the libraries take turns, round after round, and the median counts. With --all that is
 five rounds, but a library whose first run took more than 20 s and 10 times dpsvm's is run twice;
-the column "runs" tells. After the fit the first 2000 rows are predicted.
+the column "runs" tells. After the fit the first 2000 rows are predicted. --all takes an hour or
+two and records after every workload; the first verdict says what is still missing.
 
 The dual objective is worked out afresh from each library's support vectors in the first round,
 so a fast wrong answer shows; the difference is to LIBSVM's, or to scikit-learn's where LIBSVM is
@@ -23,12 +24,12 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from adapters import ADAPTERS, Limits
 from common import Absent, Table, arguments, note, run, shared_folder, write_results
-from speed_bars import judge, not_measured
+from speed_bars import Verdict, judge, not_measured
 from speed_tables import Board, fit_table, predict_table, ratio_table
 from turns import Plan, Runs, take_turns
 from workloads import WORKLOADS, Workload
@@ -84,32 +85,49 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
+def report(boards: Mapping[str, Board], *, full: bool) -> tuple[list[Table], list[Verdict]]:
+    """The tables and bars of what has been measured."""
+    tables: list[Table] = []
+    verdicts = [not_measured(boards)] if full else []
+    for dtype, board in boards.items():
+        if board:
+            tables += [make(board, dtype) for make in (fit_table, predict_table, ratio_table)]
+            verdicts += judge(board, dtype)
+    return tables, verdicts
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     options = parse(argv)
     shared = shared_folder(options.shared)
+    full = options.all and options.workloads is None
     single = "float32" if options.float32 else "float64"
     dtypes = ("float64", "float32") if options.all else (single,)
     boards: dict[str, Board] = {dtype: {} for dtype in dtypes}
+
+    def record() -> None:
+        tables, verdicts = report(boards, full=full)
+        name = "speed-all" if full else "speed-float32" if options.float32 else "speed"
+        config = vars(Limits(threads=options.threads)) | {
+            "dtype": " and ".join(boards),
+            "repeats": options.repeats,
+            "queries": QUERIES,
+        }
+        lines = [verdict.line for verdict in verdicts]
+        write_results(options.results, name, tables, config=config, verdicts=lines)
+
     for dtype, board in boards.items():
         for workload in chosen(options, dtype):
             try:
                 board[workload.name] = measure(workload, shared, dtype, options)
             except Absent as reason:
                 note(f"{workload.name}: skipped, {reason}")
-    tables: list[Table] = []
-    full = options.all and options.workloads is None
-    verdicts = [not_measured(boards)] if full else []
-    for dtype, board in boards.items():
-        tables += [make(board, dtype) for make in (fit_table, predict_table, ratio_table)]
-        verdicts += judge(board, dtype)
+            if full:
+                record()
+    tables, verdicts = report(boards, full=full)
     lines = [verdict.line for verdict in verdicts]
     print(*(table.text() for table in tables), "\n".join(lines), sep="\n\n")
     if not options.quick:
-        limits = Limits(threads=options.threads)
-        config = vars(limits) | {"dtype": " and ".join(dtypes), "repeats": options.repeats}
-        name = "speed-float32" if options.float32 else "speed"
-        name = "speed-all" if full else name
-        write_results(options.results, name, tables, config=config, verdicts=lines)
+        record()
     return 1 if any(verdict.failed for verdict in verdicts) else 0
 
 

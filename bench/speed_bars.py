@@ -62,8 +62,8 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _quiet(board: Board) -> Verdict:
-    taken = [t for runs in board.values() for r in runs.values() for t in r.values("taken")]
-    most = max(taken, default=math.nan)
+    taken = [runs.values("taken") for libraries in board.values() for runs in libraries.values()]
+    most = max((math.fsum(shares) / len(shares) for shares in taken if shares), default=math.nan)
     state = "a quiet machine" if most <= QUIET else "NOT a quiet machine, times are indicative only"
     return Verdict(f"cores taken by other processes, at the most: {most:.2f}: {state}")
 
@@ -165,10 +165,9 @@ def _keeping_w(board: Board) -> Verdict:
     }
     known = {name: times for name, times in ratios.items() if times is not None}
     if not known:
-        reasons = {str(runs[KEEPING].absent) for runs in board.values() if KEEPING in runs} or {
-            "not asked"
-        }
-        return Verdict(f"{head}: not measured, {_listed(sorted(reasons))}")
+        absent = {runs[KEEPING].absent for runs in board.values() if KEEPING in runs}
+        reasons = sorted(filter(None, absent)) or ["only one of the two ran"]
+        return Verdict(f"{head}: not measured, {_listed(reasons)}")
     good = all(times >= KEEPING_W_TIMES for times in known.values())
     told = ", ".join(f"{name} {times:.2f}" for name, times in known.items())
     return Verdict(f"{head}: {_answer(good)}, {told}, of {len(KEEPING_W)}")

@@ -91,7 +91,7 @@ def fingerprint(solution: Solution) -> bytes:
         sorted((k, repr(v)) for k, v in asdict(report).items() if k not in CLOCKED)
         for report in solution.reports
     ]
-    return b"".join(array.tobytes() for array in arrays) + repr(reports).encode()
+    return b"".join(np.asarray(array).tobytes() for array in arrays) + repr(reports).encode()
 
 
 def flush_all() -> None:
@@ -153,7 +153,7 @@ def one_and_two(workload: Workload, shared: Path, dtype: str, repeats: int) -> l
             coef = model.dual_coef_
             coef = coef.toarray() if sp.issparse(coef) else coef
             arrays = (model.support_, coef, model.intercept_, model.n_iter_)
-            answers.add(b"".join(array.tobytes() for array in arrays))
+            answers.add(b"".join(np.asarray(array).tobytes() for array in arrays))
             told = f"{threads} threads: {times[-1]:.2f} s"
             note(f"{workload.name} {dtype} {turn + 1}/{repeats} {told}")
     one, two = (statistics.median(times) for times in seconds.values())

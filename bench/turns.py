@@ -1,7 +1,7 @@
 """The libraries take turns on one saved problem, every fit in a fresh process.
 
 A library whose first run took more than 20 s and 10 times dpsvm's is run twice, not more: its
-place is clear. One that fails, or gives no answer in 15 minutes, is not asked again.
+place is clear. One that fails, or gives no answer in half an hour, is not asked again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from common import busy_seconds, note
 
 OWN = "dpsvm"
 SLOW_SECONDS, SLOW_TIMES, SLOW_RUNS = 20, 10, 2
-PATIENCE = 900  # seconds
+PATIENCE = 1800  # seconds
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,46 @@ def test_speed_puts_liblinear_beside_a_linear_kernel() -> None:
     lines = [line.split() for line in done.stdout.splitlines()]
     assert sum(words[:2] == ["svmguide1-linear", "liblinear"] for words in lines) == 2
     assert not any(words[:2] == ["heart", "liblinear"] for words in lines)
+
+
+def test_speed_fails_on_an_optimum_that_is_not_libsvms(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(BENCH)
+    turns, bars = import_module("turns"), import_module("speed_bars")
+
+    def judged(objective: float) -> dict[str, bool]:
+        own = {"seconds": 1.0, "predict_seconds": 1.0, "fit_mb": 9.0, "taken": 0.0}
+        other = own | {"seconds": 4.0, "fit_mb": 8.0, "objective": -100.0}
+        runs = {
+            "dpsvm": turns.Runs([own | {"objective": objective}]),
+            "LIBSVM": turns.Runs([other]),
+            "scikit-learn": turns.Runs([{"absent": "not installed"}]),
+        }
+        return {v.line: v.failed for v in bars.judge({"heart": runs}, "float64")}
+
+    near, far = judged(-100.00009), judged(-100.00011)
+    assert not any(near.values())
+    assert sum(far.values()) == 1
+    assert far["float64: objective within 1e-06 of LIBSVM's: NO, apart: heart (-1.1e-06) of 1"]
+    told = "\n".join(near)
+    assert "fit, geometric mean of the fastest other's time over dpsvm's at least 2: yes, 4" in told
+    assert "no more than the largest other's: NO, more on: heart (+1.0 MB) of 1" in told
+
+
+def test_a_slow_library_is_run_twice_and_a_failed_one_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.syspath_prepend(BENCH)
+    turns = import_module("turns")
+    seconds = {"dpsvm": 2.0, "slow": 20.1, "not slow enough": 19.9, "failed": None}
+
+    def fit_once(library: str, *_: object, **__: object) -> dict[str, object]:
+        took = seconds[library]
+        return {"absent": "failed"} if took is None else {"seconds": took}
+
+    monkeypatch.setattr(turns, "fit_once", fit_once)
+    runs = turns.take_turns("heart", list(seconds), tmp_path, turns.Plan(repeats=5, threads=1))
+    counts = {name: len(known.answers) for name, known in runs.items()}
+    assert counts == {"dpsvm": 5, "slow": 2, "not slow enough": 5, "failed": 1}
 
 
 def test_growth_tells_seconds_and_exponents() -> None:
