@@ -18,12 +18,16 @@ def dual_objective(problem: Problem, solution: Solution) -> float:
     """The minimised dual, summed over the one-vs-one problems of a classifier.
 
     With b = y * alpha: 1/2 b'Kb - sum |b| for C-SVC, 1/2 b'Kb - y'b + epsilon sum |b| for
-    epsilon-SVR, 1/2 b'Kb for one-class.
+    epsilon-SVR, 1/2 b'Kb for one-class. A solution without dual coefficients states its own.
     """
+    if solution.dual_coef is None:
+        if solution.objective is None:
+            raise ValueError("a solution needs dual coefficients or an objective")
+        return solution.objective
     if problem.estimator == "SVC":
         return sum(
             _quadratic(problem, rows, coef) - float(np.abs(coef).sum())
-            for rows, coef in _pairs(solution)
+            for rows, coef in _pairs(solution.support, solution.dual_coef, solution.n_support)
         )
     coef = solution.dual_coef[0]
     value = _quadratic(problem, solution.support, coef)
@@ -33,14 +37,16 @@ def dual_objective(problem: Problem, solution: Solution) -> float:
     return value
 
 
-def _pairs(solution: Solution) -> list[tuple[np.ndarray, np.ndarray]]:
+def _pairs(
+    support: np.ndarray, dual_coef: np.ndarray, n_support: np.ndarray
+) -> list[tuple[np.ndarray, np.ndarray]]:
     """Rows and coefficients of each pair (i, j): i's in row j - 1 of dual_coef, j's in row i."""
-    ends = np.cumsum(solution.n_support)
-    classes = [slice(end - n, end) for end, n in zip(ends, solution.n_support, strict=True)]
+    ends = np.cumsum(n_support)
+    classes = [slice(end - n, end) for end, n in zip(ends, n_support, strict=True)]
     return [
         (
-            np.concatenate([solution.support[first], solution.support[second]]),
-            np.concatenate([solution.dual_coef[j - 1, first], solution.dual_coef[i, second]]),
+            np.concatenate([support[first], support[second]]),
+            np.concatenate([dual_coef[j - 1, first], dual_coef[i, second]]),
         )
         for i, first in enumerate(classes)
         for j, second in enumerate(classes[i + 1 :], start=i + 1)

@@ -1,8 +1,12 @@
-"""Eight threads fitting at once must give the serial answers bit for bit, and print nothing.
+"""Threads must not change a bit: eight that fit at once, or two that share one fit.
 
     python bench/threads.py ../shared
 
-Every job is trained alone, then all of them, several times over, by eight threads at once.
+1. Every job is trained alone, then all of them, several times over, by eight threads at once.
+   The answers must be the serial ones bit for bit, and nothing may be printed.
+2. Workloads whose kernel rows dominate are fitted with one thread and with two, in turns; the
+   answers must have the same bits, and the ratio of the median times is told.
+
 Exit code 1 if a bit differs or a byte reaches stdout.
 """
 
@@ -10,8 +14,10 @@ from __future__ import annotations
 
 import ctypes
 import os
+import statistics
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -21,8 +27,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import scipy.sparse as sp
-from common import Table, arguments, load, run, shared_folder, write_results
+from common import Absent, Table, arguments, load, note, run, shared_folder, write_results
 from settings import Setting, train
+from workloads import WORKLOADS, Workload
 
 if TYPE_CHECKING:
     from dpsvm._result import Solution
@@ -68,6 +75,8 @@ JOBS = (
     Job("abalone_scale", Setting("epsilon-svr"), {"threads": 2}),
 )
 QUICK = 6  # jobs
+SHARED_FITS = ("fashion", "synthetic", "ijcnn1")  # workloads
+REPEATS = 5
 
 
 def fingerprint(solution: Solution) -> bytes:
@@ -82,7 +91,7 @@ def fingerprint(solution: Solution) -> bytes:
         sorted((k, repr(v)) for k, v in asdict(report).items() if k not in CLOCKED)
         for report in solution.reports
     ]
-    return b"".join(array.tobytes() for array in arrays) + repr(reports).encode()
+    return b"".join(np.asarray(array).tobytes() for array in arrays) + repr(reports).encode()
 
 
 def flush_all() -> None:
@@ -128,21 +137,67 @@ def compare(shared: Path, jobs: Sequence[Job], repeats: int) -> tuple[Table, boo
     return table, all(row[3] == row[4] for row in table.rows), printed
 
 
+def one_and_two(workload: Workload, shared: Path, dtype: str, repeats: int) -> list[object]:
+    """A row of the table: median seconds with one thread and with two, and the same bits or not."""
+    import dpsvm
+
+    problem = workload.problem(shared, dtype)
+    seconds: dict[int, list[float]] = {1: [], 2: []}
+    answers = set()
+    for turn in range(repeats):
+        for threads, times in seconds.items():
+            model = dpsvm.SVC(**problem.params, cache_size=1000, n_jobs=threads)
+            started = time.perf_counter()
+            model.fit(problem.X, problem.y)
+            times.append(time.perf_counter() - started)
+            coef = model.dual_coef_
+            coef = coef.toarray() if sp.issparse(coef) else coef
+            arrays = (model.support_, coef, model.intercept_, model.n_iter_)
+            answers.add(b"".join(np.asarray(array).tobytes() for array in arrays))
+            told = f"{threads} threads: {times[-1]:.2f} s"
+            note(f"{workload.name} {dtype} {turn + 1}/{repeats} {told}")
+    one, two = (statistics.median(times) for times in seconds.values())
+    same = "yes" if len(answers) == 1 else "NO"
+    return [workload.name, dtype, repeats, round(one, 4), round(two, 4), round(one / two, 2), same]
+
+
+def sharing_table(shared: Path, names: Sequence[str], repeats: int) -> Table:
+    columns = ("workload", "dtype", "fits", "1 thread", "2 threads", "ratio", "same bits")
+    table = Table("One fit on one thread and on two", columns)
+    for workload in WORKLOADS:
+        for dtype in ("float64", "float32"):
+            if workload.name not in names:
+                continue
+            try:
+                table.rows.append(one_and_two(workload, shared, dtype, repeats))
+            except Absent as reason:
+                note(f"{workload.name}: skipped, {reason}")
+    return table
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     options = arguments(__doc__).parse_args(argv)
     shared = shared_folder(options.shared)
     jobs, repeats = (JOBS[:QUICK], 3) if options.quick else (JOBS, 8)
     table, equal, printed = compare(shared, jobs, repeats)
-    print(table.text(), end="\n\n")
+    print(table.text(), end="\n\n", flush=True)
+    names, turns = (("heart", "a1a"), 1) if options.quick else (SHARED_FITS, REPEATS)
+    sharing = sharing_table(shared, names, turns)
+    print(sharing.text(), end="\n\n")
+    same = all(row[-1] == "yes" for row in sharing.rows)
+    ratios = ", ".join(f"{row[0]} {row[1]} {row[5]}" for row in sharing.rows)
     verdicts = [
         f"serial answers bit for bit: {'yes' if equal else 'NO'}",
         f"bytes written to stdout by the fits: {printed}",
+        f"one thread and two give the same bits: {'yes' if same else 'NO'}",
+        f"times faster with two threads than with one: {ratios or 'not measured'}",
     ]
     print("\n".join(verdicts))
     if not options.quick:
-        config = {"threads": THREADS, "repeats": repeats}
-        write_results(options.results, "threads", [table], config=config, verdicts=verdicts)
-    return 0 if equal and printed == 0 else 1
+        config = {"threads": THREADS, "repeats": repeats, "turns": turns}
+        tables = [table, sharing]
+        write_results(options.results, "threads", tables, config=config, verdicts=verdicts)
+    return 0 if equal and printed == 0 and same else 1
 
 
 if __name__ == "__main__":

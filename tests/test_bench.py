@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -83,10 +84,86 @@ def test_symbols_belong_to_phases() -> None:
 
 
 @needs_data
+def test_speed_tells_every_bar_in_both_precisions() -> None:
+    words = ("--all", "--quick", "--libraries", "dpsvm", "scikit-learn")
+    done = run_bench("speed.py", str(SHARED), *words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for dtype, goal in (("float64", 2), ("float32", 3)):
+        for title in ("Fit", "Predict", "The fastest other's time over dpsvm's"):
+            assert f"{title}, {dtype}" in done.stdout
+        for work in ("fit", "predict", "decision_function"):
+            assert f"{dtype}: {work}, no workload below 1: " in done.stdout
+            bar = f"{dtype}: {work}, geometric mean of the fastest other's time over dpsvm's"
+            assert f"{bar} at least {goal}: " in done.stdout
+        for which in ("smallest", "largest"):
+            bar = f"{dtype}: memory of the fit no more than the {which} other's: "
+            assert bar in done.stdout
+        assert f"{dtype}: objective within 1e-06 of LIBSVM's: yes" in done.stdout
+
+
+@needs_data
+def test_speed_puts_liblinear_beside_a_linear_kernel() -> None:
+    words = ("--workloads", "svmguide1-linear", "heart", "--libraries", "dpsvm", "liblinear")
+    done = run_bench("speed.py", str(SHARED), "--quick", *words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert sum(words[:2] == ["svmguide1-linear", "liblinear"] for words in lines) == 2
+    assert not any(words[:2] == ["heart", "liblinear"] for words in lines)
+
+
+def test_speed_fails_on_an_optimum_that_is_not_libsvms(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(BENCH)
+    turns, bars = import_module("turns"), import_module("speed_bars")
+
+    def judged(objective: float) -> dict[str, bool]:
+        own = {"seconds": 1.0, "predict_seconds": 1.0, "fit_mb": 9.0, "taken": 0.0}
+        other = own | {"seconds": 4.0, "fit_mb": 8.0, "objective": -100.0}
+        runs = {
+            "dpsvm": turns.Runs([own | {"objective": objective}]),
+            "LIBSVM": turns.Runs([other]),
+            "scikit-learn": turns.Runs([{"absent": "not installed"}]),
+        }
+        return {v.line: v.failed for v in bars.judge({"heart": runs}, "float64")}
+
+    near, far = judged(-100.00009), judged(-100.00011)
+    assert not any(near.values())
+    assert sum(far.values()) == 1
+    assert far["float64: objective within 1e-06 of LIBSVM's: NO, apart: heart (-1.1e-06) of 1"]
+    told = "\n".join(near)
+    assert "fit, geometric mean of the fastest other's time over dpsvm's at least 2: yes, 4" in told
+    assert "no more than the largest other's: NO, more on: heart (+1.0 MB) of 1" in told
+
+
+def test_a_slow_library_is_run_twice_and_a_failed_one_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.syspath_prepend(BENCH)
+    turns = import_module("turns")
+    seconds = {"dpsvm": 2.0, "slow": 6.1, "not slow enough": 5.9, "failed": None}
+
+    def fit_once(library: str, *_: object, **__: object) -> dict[str, object]:
+        took = seconds[library]
+        return {"absent": "failed"} if took is None else {"seconds": took}
+
+    monkeypatch.setattr(turns, "fit_once", fit_once)
+    runs = turns.take_turns("heart", list(seconds), tmp_path, turns.Plan(repeats=5, threads=1))
+    counts = {name: len(known.answers) for name, known in runs.items()}
+    assert counts == {"dpsvm": 5, "slow": 2, "not slow enough": 5, "failed": 1}
+
+
+def test_growth_tells_seconds_and_exponents() -> None:
+    done = run_bench("growth.py", "--quick", "--libraries", "dpsvm", "scikit-learn")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "dpsvm gave no answer at: none" in done.stdout
+    assert "scikit-learn: exponent " in done.stdout
+
+
+@needs_data
 def test_dpwss_behaves_as_published_on_a_few_seeds() -> None:
     done = run_bench("dpwss.py", str(SHARED), "--quick")
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("within 6%") == 5
+    assert "an iteration of dpwss at most 1.3 times wss2's: " in done.stdout
 
 
 @needs_data
@@ -101,6 +178,7 @@ def test_threads_give_the_serial_answers_and_print_nothing() -> None:
     done = run_bench("threads.py", str(SHARED), "--quick")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "bytes written to stdout by the fits: 0" in done.stdout
+    assert "one thread and two give the same bits: yes" in done.stdout
 
 
 @needs_data
