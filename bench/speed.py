@@ -5,7 +5,7 @@
 
 Every fit runs in a fresh process on the same saved arrays, with the same tolerance, cache and
 threads; the libraries take turns, round after round, and the median counts. With --all that is
-five rounds, but a library whose first run took more than 20 s and 10 times dpsvm's is run twice;
+five rounds, but a library whose first run took more than 5 s and 3 times dpsvm's is run twice;
 the column "runs" tells. After the fit the first 2000 rows are predicted. --all takes an hour or
 two and records after every workload; the first verdict says what is still missing.
 
