@@ -1,22 +1,12 @@
 #include "cache.hpp"
 
 #include <algorithm>
-#include <cstdlib>
-#include <new>
 #include <utility>
 
 namespace dpsvm {
 
-RowCache::RowCache(Index rows, Index length, std::size_t bytes)
-    : slots_(rows + 1),
-      budget_(std::max(static_cast<Index>(std::min<std::size_t>(bytes, PTRDIFF_MAX) / sizeof(float)), 2 * length)),
-      free_(budget_) {
+RowCache::RowCache(Index rows, Index length, std::size_t bytes) : slots_(rows + 1), slabs_(rows, length, bytes) {
   slots_[head()].before = slots_[head()].after = head();
-}
-
-RowCache::~RowCache() {
-  for (Slot& slot : slots_) std::free(slot.data);
-  std::free(spare_.data);
 }
 
 void RowCache::unlink(Index id) {
@@ -37,7 +27,7 @@ void RowCache::settle(Slot& slot) {
   for (; slot.settled < log_.size(); ++slot.settled) {
     const auto [i, j] = log_[slot.settled];
     if (j < slot.valid)
-      std::swap(slot.data[i], slot.data[j]);
+      std::swap(slot.block.data[i], slot.block.data[j]);
     else if (i < slot.valid)
       slot.valid = i;
   }
@@ -46,19 +36,8 @@ void RowCache::settle(Slot& slot) {
 void RowCache::forget(Index id) {
   Slot& slot = slots_[id];
   unlink(id);
-  free_ += slot.reserved;
-  std::free(spare_.data);
-  spare_.data = std::exchange(slot.data, nullptr);
-  spare_.reserved = std::exchange(slot.reserved, 0);
+  slabs_.give_back(std::exchange(slot.block, {}));
   slot.valid = 0;
-}
-
-// `data` with room for `length` entries, or other memory with what it held; null if there is none.
-float* RowCache::resized(float* data, Index length) {
-  if (!data && spare_.reserved == length) return std::exchange(spare_.data, nullptr);
-  std::free(std::exchange(spare_.data, nullptr));
-  spare_.reserved = 0;
-  return static_cast<float*>(std::realloc(data, length * sizeof(float)));
 }
 
 Index RowCache::valid(Index id) {
@@ -69,20 +48,16 @@ Index RowCache::valid(Index id) {
 RowCache::Row RowCache::fetch(Index id, Index length) {
   Slot& slot = slots_[id];
   settle(slot);
-  if (slot.reserved > 0) unlink(id);
-  if (slot.reserved < length) {
-    while (free_ < length - slot.reserved) forget(slots_[head()].after);
-    float* data = resized(slot.data, length);
-    if (!data) {
-      if (slot.reserved > 0) append(id);
-      throw std::bad_alloc();
-    }
-    free_ -= length - slot.reserved;
-    slot.data = data;
-    slot.reserved = length;
-  }
+  if (slot.block.length > 0) unlink(id);
   append(id);
-  return {slot.data, slot.valid};
+  if (slot.block.length < length) {
+    Slabs::Block larger;
+    while (!(larger = slabs_.take(length)).data) forget(slots_[head()].after);
+    std::copy_n(slot.block.data, slot.valid, larger.data);
+    if (slot.block.length > 0) slabs_.give_back(slot.block);
+    slot.block = larger;
+  }
+  return {slot.block.data, slot.valid};
 }
 
 void RowCache::swap_columns(const std::vector<Swap>& swaps) {

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "slabs.hpp"
 #include "types.hpp"
 
 namespace dpsvm {
@@ -15,9 +16,6 @@ class RowCache {
   // Rows are numbered 0 .. rows-1 and hold at most `length` entries. At least two whole rows are kept, whatever the
   // budget: a pair of variables needs both.
   RowCache(Index rows, Index length, std::size_t bytes);
-  ~RowCache();
-  RowCache(const RowCache&) = delete;
-  RowCache& operator=(const RowCache&) = delete;
 
   // How many entries of row `id`, from the first, are filled in.
   Index valid(Index id);
@@ -26,10 +24,10 @@ class RowCache {
   bool begun(Index id) const { return slots_[id].valid > 0; }
 
   // Row `id` if it is filled in up to `length`, else null; its turn to make room does not change.
-  const float* peek(Index id, Index length) { return valid(id) >= length ? slots_[id].data : nullptr; }
+  const float* peek(Index id, Index length) { return valid(id) >= length ? slots_[id].block.data : nullptr; }
 
   // Row `id` with room for `length` entries, its first `valid` entries filled in earlier; now the most recently used.
-  // The pointers of the last capacity(length) - 1 distinct fetches stay good.
+  // The pointers of the last capacity(length) / 8 distinct fetches stay good, and always those of the last two.
   struct Row {
     float* data;
     Index valid;
@@ -38,7 +36,7 @@ class RowCache {
   void set_valid(Index id, Index valid) { slots_[id].valid = valid; }
 
   // How many rows of this length the budget holds.
-  Index capacity(Index length) const { return budget_ / length; }
+  Index capacity(Index length) const { return slabs_.capacity(length); }
 
   // Exchanges columns of every row; a row that ends between the two is cut off before the first. A row pays for it when
   // it is next asked for: most of those kept are not.
@@ -47,9 +45,8 @@ class RowCache {
  private:
   // A link of the circular list of rows in use, least recent after the head (slots_.back()).
   struct Slot {
-    float* data = nullptr;
-    Index valid = 0;      // entries computed
-    Index reserved = 0;   // entries allocated
+    Slabs::Block block;
+    Index valid = 0;          // entries computed
     std::size_t settled = 0;  // exchanges of log_ applied
     Index before, after;
   };
@@ -59,13 +56,10 @@ class RowCache {
   void append(Index id);
   void settle(Slot& slot);
   void forget(Index id);
-  float* resized(float* data, Index length);
 
   std::vector<Slot> slots_;  // [rows + 1]
   std::vector<Swap> log_;    // exchanges that some rows have not followed yet
-  Slot spare_;               // memory of the row forgotten last, for the next one of its length
-  Index budget_;             // entries, in use and free
-  Index free_;
+  Slabs slabs_;
 };
 
 }  // namespace dpsvm

@@ -64,7 +64,7 @@ class CachedKernel {
   }
 
   Index batch(Index length) const {
-    return std::clamp<Index>(cache_.capacity(length) - 2, 1, kBatch);
+    return std::clamp<Index>(cache_.capacity(length) / 8, 1, kBatch);
   }
 
   // How many rows to compute when one is needed.

@@ -14,8 +14,9 @@ namespace {
 // A share of nonzero entries from which panels are used: they multiply several entries at once, but all of them.
 constexpr double kDenseEnough = 0.25;
 
-// Samples that take more are read anew from memory, or from the last cache, for each query: time enough to answer several.
-constexpr Index kCacheBytes = Index{1} << 20;
+// Samples that take more are read anew for each query from the processor's last cache, or from memory: time enough to
+// answer several, or many.
+constexpr Index kCacheBytes = Index{1} << 20, kLastCacheBytes = Index{16} << 20;
 
 struct AlignedFree {
   void operator()(void* p) const { std::free(p); }
@@ -65,7 +66,10 @@ class PanelSamples final : public Samples<T> {
         features_(this->features()),
         values_(aligned_zeros<T>((size + kPanel<T> - 1) / kPanel<T> * kPanel<T> * features_)) {}
 
-  Index together() const override { return size_ * features_ * static_cast<Index>(sizeof(T)) > kCacheBytes ? 8 : 1; }
+  Index together() const override {
+    const Index bytes = size_ * features_ * static_cast<Index>(sizeof(T));
+    return bytes > kLastCacheBytes ? 16 : bytes > kCacheBytes ? 8 : 1;
+  }
 
   T& at(Index i, Index k) { return values_[(i / kPanel<T> * features_ + k) * kPanel<T> + i % kPanel<T>]; }
   T at(Index i, Index k) const { return const_cast<PanelSamples&>(*this).at(i, k); }

@@ -245,25 +245,31 @@ inline __attribute__((always_inline)) void micro_kernel(const T* panels, Index d
       for (int n = 0; n < N; ++n) store(out + r * ld + p * kPanel<T> + n * lanes, sum[r][p][n]);
 }
 
-// Panels outside, queries inside: a panel is read from memory once for all the queries.
+// R queries against each of n panels, P of them at a time: enough sums to hide the latency of an addition.
+template <class V, int R, int P, class T>
+inline __attribute__((always_inline)) void by_panels(const T* panels, Index n, Index depth, const T* const* queries,
+                                                     T* out, Index ld) {
+  Index p = 0;
+  for (; p + P <= n; p += P) micro_kernel<V, R, P>(panels + p * depth * kPanel<T>, depth, queries, out + p * kPanel<T>, ld);
+  for (; p < n; ++p) micro_kernel<V, R, 1>(panels + p * depth * kPanel<T>, depth, queries, out + p * kPanel<T>, ld);
+}
+
+// Panels outside, queries inside: panels are read from memory once for all the queries.
 template <class V, int R, class T>
 void dots(const T* panels, Index n_panels, Index depth, const T* const* queries, Index count, T* out,
           Index ld) {
-  constexpr int kPanels = 4;  // panels a lone query is taken against at once
-  Index p = 0;
-  const auto go = [&](auto width) {
-    constexpr int P = decltype(width)::value;
+  constexpr Index kTogetherPanels = 4;
+  for (Index p = 0; p < n_panels; p += kTogetherPanels) {
+    const Index n = n_panels - p < kTogetherPanels ? n_panels - p : kTogetherPanels;
     const T* here = panels + p * depth * kPanel<T>;
     T* to = out + p * kPanel<T>;
     Index r = 0;
-    if constexpr (P == 1)
-      for (; r + R <= count; r += R) micro_kernel<V, R, P>(here, depth, queries + r, to + r * ld, ld);
-    for (; r < count; ++r) micro_kernel<V, 1, P>(here, depth, queries + r, to + r * ld, ld);
-    p += P;
-  };
-  if (count < R)
-    while (p + kPanels <= n_panels) go(std::integral_constant<int, kPanels>());
-  while (p < n_panels) go(std::integral_constant<int, 1>());
+    for (; r + R <= count; r += R) by_panels<V, R, 1>(here, n, depth, queries + r, to + r * ld, ld);
+    if constexpr (R > 4)
+      if (r + 4 <= count) by_panels<V, 4, 1>(here, n, depth, queries + r, to + r * ld, ld), r += 4;
+    if (r + 2 <= count) by_panels<V, 2, 2>(here, n, depth, queries + r, to + r * ld, ld), r += 2;
+    for (; r < count; ++r) by_panels<V, 1, 4>(here, n, depth, queries + r, to + r * ld, ld);
+  }
 }
 
 constexpr int kQueries = DPSVM_VECTOR_BYTES == 16 ? 2 : DPSVM_VECTOR_BYTES == 32 ? 4 : 8;

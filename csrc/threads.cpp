@@ -9,7 +9,7 @@ namespace dpsvm {
 namespace {
 
 // How often a thread looks before it sleeps: two kernel rows may follow each other closely.
-constexpr int kSpins = 2000;
+constexpr int kSpins = 40000;
 
 constexpr std::chrono::milliseconds kIdle{50};
 

@@ -1,0 +1,52 @@
+// Memory for kernel rows of any length, taken from the system in large pieces and never more than a budget.
+#pragma once
+
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "types.hpp"
+
+namespace dpsvm {
+
+// A piece is filled from its start. What is given back serves a row of the same length, or any once its whole piece is
+// empty: rows that came together are given back together.
+class Slabs {
+ public:
+  // Room for `rows` rows of `length` floats, or for as many as `bytes` hold; for three at the least.
+  Slabs(Index rows, Index length, std::size_t bytes);
+
+  struct Block {
+    float* data = nullptr;
+    Index length = 0;
+    Index slab = 0;
+  };
+
+  // Without data where no room is left: give something back and ask again.
+  Block take(Index length);
+  void give_back(const Block& block);
+
+  // How many blocks of this length there is room for.
+  Index capacity(Index length) const { return most_ * (size_ / length); }
+
+ private:
+  struct Free {
+    void operator()(float* p) const { std::free(p); }
+  };
+  struct Slab {
+    std::unique_ptr<float[], Free> data;
+    Index filled = 0;  // floats handed out from the start
+    Index blocks = 0;  // handed out and not given back
+  };
+
+  Index empty_slab();
+
+  Index size_;                                // floats in a slab
+  Index most_;                                // slabs
+  std::vector<Slab> slabs_;
+  Index open_ = -1;                           // the slab being filled
+  std::map<Index, std::vector<Block>> holes_;  // by length
+};
+
+}  // namespace dpsvm
