@@ -1,6 +1,7 @@
 #include "linear.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -16,11 +17,7 @@ namespace {
 // Variables of a round, or more where many are free.
 constexpr Index kRound = 512;
 
-// The most that free variables of the last round take of a round. Without them it is lost what the last round settled:
-// the free variables answer to every change of w.
-constexpr double kKept = 0.75;
-
-// A round ends when its own gap is this share of the gap over all variables, or of the tolerance.
+// A round ends when its own gap is this share of the gap over all variables at its start, or of the tolerance.
 constexpr double kShareOfGap = 0.1, kShareOfTol = 0.1;
 
 // Rows multiplied by one thread at a time, and entries of all rows below which other threads are left asleep.
@@ -73,12 +70,18 @@ class LinearSolver {
     s_.find_top();
   }
 
-  // The free variables of the last round, and those of I_up with the largest v and of I_low with the smallest.
+  // The free variables of the last round, because they answer to every change of w, and at least as many others: those of
+  // I_up with the largest v and of I_low with the smallest. Or all variables, where that would be half of them.
   void choose_round() {
     std::vector<Index> chosen;
     for (const Index t : round_)
       if (s_.is_free(t)) chosen.push_back(t);
-    const Index room = std::max(kRound, static_cast<Index>(static_cast<double>(chosen.size()) / kKept));
+    const Index room = std::max(kRound, 2 * static_cast<Index>(chosen.size()));
+    if (2 * room >= s_.size) {
+      round_.resize(s_.size);
+      std::iota(round_.begin(), round_.end(), Index{0});
+      return;
+    }
     std::vector<bool> taken(s_.size, false);
     for (const Index t : chosen) taken[t] = true;
 
@@ -132,7 +135,8 @@ class LinearSolver {
   SolverOptions round_options(const Problem& part) const {
     SolverOptions options = options_;
     options.shrinking = false;
-    options.tol = std::max(kShareOfGap * progress_.gap, kShareOfTol * options_.tol);
+    options.tol = kShareOfTol * options_.tol;
+    if (part.size() < s_.size) options.tol = std::max(options.tol, kShareOfGap * progress_.gap);
     if (options.trace_every > 0) {
       const double others = s_.objective() - start_of(part).objective();
       options.trace = [others, &trace = options_.trace](const TracePoint& point) {
