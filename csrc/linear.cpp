@@ -70,8 +70,8 @@ class LinearSolver {
     s_.find_top();
   }
 
-  // The free variables of the last round, because they answer to every change of w, and at least as many others: those of
-  // I_up with the largest v and of I_low with the smallest. Or all variables, where that would be half of them.
+  // The free variables of the last round, because they answer to every change of w, and at least as many others: those
+  // of I_up with the largest v and of I_low with the smallest. Or all variables, where that would be half of them.
   void choose_round() {
     std::vector<Index> chosen;
     for (const Index t : round_)
@@ -146,8 +146,8 @@ class LinearSolver {
     return options;
   }
 
-  // From the start of a round to its solution. Its kernel values are rounded to floats, which on badly scaled samples can
-  // leave the objective no lower in truth: then only part of the way, or one pair.
+  // From the start of a round to its solution. Its kernel values are rounded to floats, which on badly scaled samples
+  // can leave the objective no lower in truth: then only part of the way, or one pair.
   void move(const Problem& part, const std::vector<double>& solution) {
     for (Index k = 0; k < part.size(); ++k) set_alpha(round_[k], solution[k]);
     double descent = 0.0, bend = 0.0;  // after a share h of the way the objective is lower by h descent - h^2 bend / 2

@@ -95,7 +95,7 @@ struct State {
   }
 };
 
-// The start of a problem, in its order. v is the problem's, or v_zero where it has none; diagonal and top are to be set.
+// The start of a problem, in its order. v is the problem's, or v_zero where it has none; diagonal and top are not set.
 inline State start_of(const Problem& problem) {
   State s;
   s.size = s.active = problem.size();
