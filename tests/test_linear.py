@@ -99,24 +99,20 @@ def test_binary_rows_and_many_columns_are_no_exception() -> None:
 
 def test_rows_that_lose_their_differences_in_floats_still_lower_the_objective() -> None:
     X, y = clouds(n=1500, d=5)
-    X += 3e4
-    found = [
-        fit(X, y, max_iter=limit).reports[0].objective for limit in (1, 1_000, 20_000, 200_000)
-    ]
-    assert sorted(found, reverse=True) == found
-    assert found[-1] < 2 * found[0] < 0
+    report = fit(X + 3e4, y, max_iter=20_000).reports[0]
+    reference = fit(X, y).reports[0]  # the same program: y'a = 0 takes the shift out of it
+    assert 1.01 * reference.objective < report.objective < 0.1 * reference.objective < 0
 
 
 @pytest.mark.parametrize("weight", [None, {0: 1.0, 1: 4.0, 2: 0.5}])
 def test_several_classes(weight: dict[int, float] | None) -> None:
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(4500, 5))
-    y = (X[:, :3] + rng.normal(size=(4500, 3))).argmax(axis=1)
+    X, _ = clouds(n=4500, d=5)
+    y = (X[:, :3] + np.random.default_rng(3).normal(size=(4500, 3))).argmax(axis=1)
     settings = {"kernel": "linear", "class_weight": weight, "n_jobs": 2}
     kept = SVC(**settings, solver="decomposition").fit(X, y)
-    exact = SVC(**settings, tol=1e-6).fit(X, y)
+    exact = SVC(**settings, tol=1e-5).fit(X, y)
     assert kept.objective_ == pytest.approx(exact.objective_, rel=1e-6)
-    assert np.mean(kept.predict(X) == exact.predict(X)) > 0.999
+    assert kept.coef_ == pytest.approx(exact.coef_, abs=1e-2)
 
 
 @pytest.mark.parametrize("form", [np.ascontiguousarray, sparse.csr_matrix])

@@ -261,8 +261,11 @@ class Parameters:
             setting.check(getattr(self, name))
         if self.solver == "decomposition":
             for name, needed in (("kernel", "linear"), ("selector", "wss2")):
-                if (given := getattr(self, name)) != needed:
-                    raise ValueError(f"solver='decomposition' needs {name}={needed!r}, got {given!r}")
+                given = getattr(self, name)
+                if given != needed:
+                    raise ValueError(
+                        f"solver='decomposition' needs {name}={needed!r}, got {given!r}"
+                    )
 
     def kernel_options(self) -> dict[str, Any]:
         """Return the kernel's keywords, shared by ``_core.train`` and ``_core.decision_values``.
