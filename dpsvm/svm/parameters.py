@@ -229,7 +229,7 @@ class Parameters:
     )
     solver: str = _row(
         "smo",
-        "smo follows LIBSVM; decomposition, for the linear kernel, keeps w and is faster",
+        "smo follows LIBSVM; decomposition, linear kernel only, keeps w: faster on many rows",
         StrOptions(set(SOLVERS)),
         kind=str,
         flag="--solver",
