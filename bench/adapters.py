@@ -17,10 +17,6 @@ import scipy.sparse as sp
 from common import Absent
 from workloads import Matrix, Problem
 
-# The parameters of dpsvm.SVC that keep w; None while there is no such option.
-KEEPS_W: dict[str, object] | None = None
-
-
 @dataclass(frozen=True)
 class Limits:
     """What every library is given alike."""
@@ -150,9 +146,7 @@ class DpsvmKeepingW(Dpsvm):
         return _linear(estimator, params)
 
     def _options(self) -> dict[str, Any]:
-        if KEEPS_W is None:
-            raise Absent("dpsvm has no option that keeps w")
-        return super()._options() | KEEPS_W
+        return super()._options() | {"solver": "decomposition"}
 
 
 class ScikitLearn(_Estimator):

@@ -29,6 +29,7 @@ struct Problem {
   std::vector<double> p;       // [size] linear term
   std::vector<double> bound;   // [size] C_t
   std::vector<double> alpha;   // [size] feasible start
+  std::vector<double> v;       // [size] -y G at alpha, or empty: to be computed. Where given, nothing may be shrunk
   int groups = 1;              // 2: pairs are of one sign only
 
   Index size() const { return static_cast<Index>(y.size()); }

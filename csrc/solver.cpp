@@ -1,8 +1,6 @@
 #include "solver.hpp"
 
 #include <algorithm>
-#include <limits>
-#include <numeric>
 #include <utility>
 
 #include "forecast.hpp"
@@ -14,8 +12,6 @@ namespace dpsvm {
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 // Iterations between two attempts to shrink.
 constexpr Index kShrinkEvery = 1000;
 
@@ -23,7 +19,8 @@ class Solver {
  public:
   Solver(const Problem& problem, QMatrix& q, Selector& selector, const SolverOptions& options, Watch& watch,
          Progress progress)
-      : q_(q), selector_(selector), options_(options), shrinker_(options.tol), pulse_(watch), progress_(progress) {
+      : q_(q), selector_(selector), options_(options), shrinker_(options.tol), pulse_(watch), progress_(progress),
+        iterations_(progress.iteration) {
     start(problem);
   }
 
@@ -55,26 +52,20 @@ class Solver {
  private:
   // v at the starting point.
   void start(const Problem& problem) {
-    s_.size = s_.active = problem.size();
-    s_.groups = problem.groups;
-    s_.y = problem.y;
-    s_.bound = problem.bound;
-    s_.original.resize(s_.size);
-    std::iota(s_.original.begin(), s_.original.end(), Index{0});
-    s_.alpha.resize(s_.size);
-    s_.side.resize(s_.size);
-    s_.v_zero.resize(s_.size);
-    s_.v_bound.assign(s_.size, 0.0);
-    s_.diagonal.resize(s_.size);
-    std::vector<Index> nonzero;
-    for (Index t = 0; t < s_.size; ++t) {
-      s_.set_alpha(t, problem.alpha[t]);
-      s_.v_zero[t] = -problem.y[t] * problem.p[t];
-      s_.diagonal[t] = q_.diagonal(t);
-      if (!s_.at_lower(t)) nonzero.push_back(t);
-    }
-    s_.v = s_.v_zero;
+    s_ = start_of(problem);
+    for (Index t = 0; t < s_.size; ++t) s_.diagonal[t] = q_.diagonal(t);
     stopped_ = pulse_.check(progress_);
+    if (problem.v.empty()) add_start();
+    s_.find_top();
+    q_.set_forecast(Forecast(s_, selector_, q_));
+    if (options_.trace_every > 0) objective_ = s_.objective();
+  }
+
+  // The share of the alphas that are not zero.
+  void add_start() {
+    std::vector<Index> nonzero;
+    for (Index t = 0; t < s_.size; ++t)
+      if (!s_.at_lower(t)) nonzero.push_back(t);
     const auto n = static_cast<Index>(nonzero.size());
     for (Index k = 0, step; k < n; k += step) {
       if (stopped_ == StopReason::cancelled) {
@@ -86,9 +77,6 @@ class Solver {
       for (Index t = k; t < k + step; ++t) add_at_start(nonzero[t]);
       if (pulse_.due(16 * step * s_.size)) stopped_ = pulse_.check(progress_);
     }
-    s_.find_top();
-    q_.set_forecast(Forecast(s_, selector_, q_));
-    if (options_.trace_every > 0) objective_ = s_.objective();
   }
 
   void add_at_start(Index i) {
@@ -150,48 +138,14 @@ class Solver {
 
   SolverResult finish() {
     unshrink(s_, q_);
-    SolverResult result;
+    SolverResult result = v_is_known_ ? result_at(s_) : SolverResult{};
     result.alpha.resize(s_.size);
     for (Index t = 0; t < s_.size; ++t) result.alpha[s_.original[t]] = s_.alpha[t];
     result.iterations = iterations_;
     result.draws = selector_.draws();
     result.stop_reason = *stopped_;
-    result.rho = result.r = result.objective = result.gap = std::numeric_limits<double>::quiet_NaN();
-    if (!v_is_known_) return result;
-
-    const double first = offset(0);
-    if (s_.groups == 1) {
-      result.rho = first;
-    } else {
-      const double second = offset(1);
-      result.rho = (first - second) / 2;
-      result.r = (first + second) / 2;
-    }
-    result.objective = s_.objective();
-    result.gap = s_.gap();
     if (*stopped_ == StopReason::max_iter && result.gap < options_.tol) result.stop_reason = StopReason::stationary;
     return result;
-  }
-
-  // The multiplier of a group's equality constraint: the mean of y G (nu machines: of G) over the free variables, or
-  // the middle of the interval the others allow.
-  double offset(int g) const {
-    double upper = kInfinity, lower = -kInfinity, sum = 0.0;
-    Index n_free = 0;
-    for (Index t = 0; t < s_.size; ++t) {
-      if (s_.group(t) != g) continue;
-      const double gradient = -s_.v[t];  // y G
-      if (s_.is_free(t)) {
-        ++n_free;
-        sum += gradient;
-      } else if (s_.side[t] & up_bit(g)) {
-        upper = std::min(upper, gradient);
-      } else {
-        lower = std::max(lower, gradient);
-      }
-    }
-    const double multiplier = n_free > 0 ? sum / static_cast<double>(n_free) : (upper + lower) / 2;
-    return g == 0 ? multiplier : -multiplier;
   }
 
   State s_;
@@ -201,13 +155,28 @@ class Solver {
   Shrinker shrinker_;
   Pulse pulse_;
   Progress progress_;
-  std::int64_t iterations_ = 0, evaluated_ = 0;
+  std::int64_t iterations_, evaluated_ = 0;
   double objective_ = 0.0;  // followed only for the trace
   std::optional<StopReason> stopped_;
   bool v_is_known_ = true;  // false only if cancelled while v was computed at the start
 };
 
 }  // namespace
+
+SolverResult result_at(const State& s) {
+  SolverResult result;
+  const double first = s.offset(0);
+  if (s.groups == 1) {
+    result.rho = first;
+  } else {
+    const double second = s.offset(1);
+    result.rho = (first - second) / 2;
+    result.r = (first + second) / 2;
+  }
+  result.objective = s.objective();
+  result.gap = s.gap();
+  return result;
+}
 
 SolverResult solve(const Problem& problem, QMatrix& q, Selector& selector, const SolverOptions& options, Watch& watch,
                    Progress progress) {

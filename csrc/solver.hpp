@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <vector>
 
 #include "problem.hpp"
@@ -27,20 +28,25 @@ struct SolverOptions {
   std::function<void(const TracePoint&)> trace;
 };
 
+inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
 struct SolverResult {
   std::vector<double> alpha;      // [size] in the problem's order
-  double rho = 0.0;               // offset: the decision is sum of y a K - rho
-  double r = 0.0;                 // nu machines: half the sum of the two groups' offsets; NaN for the others
-  double objective = 0.0;
-  double gap = 0.0;               // m - M over all variables
+  double rho = kUnknown;          // offset: the decision is sum of y a K - rho
+  double r = kUnknown;            // nu machines: half the sum of the two groups' offsets; NaN for the others
+  double objective = kUnknown;
+  double gap = kUnknown;          // m - M over all variables
   std::int64_t iterations = 0;
   std::int64_t draws = 0;         // randomised selections
   StopReason stop_reason = StopReason::stationary;
 };
 
+// rho, r, objective and gap where nothing is shrunk and State::top is current.
+SolverResult result_at(const State& state);
+
 // Requires a feasible problem.alpha and q over the problem's variables, in their order (q is reordered on the way).
 // Ensures: alpha is feasible, and `stationary` only if gap < tol over all variables. A solve cancelled before its start
-// was known has NaN for rho, r, objective and gap.
+// was known has NaN for rho, r, objective and gap. Iterations are counted from progress.iteration on.
 SolverResult solve(const Problem& problem, QMatrix& q, Selector& selector, const SolverOptions& options, Watch& watch,
                    Progress progress);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "problem.hpp"
@@ -71,6 +72,49 @@ struct State {
     for (Index t = 0; t < size; ++t) sum += alpha[t] * (-y[t] * v[t] + -y[t] * v_zero[t]);
     return sum / 2;
   }
+
+  // The multiplier of a group's equality constraint: the mean of y G (nu machines: of G) over the free variables, or
+  // the middle of the interval the others allow.
+  double offset(int g) const {
+    double upper = std::numeric_limits<double>::infinity(), lower = -upper, sum = 0.0;
+    Index n_free = 0;
+    for (Index t = 0; t < size; ++t) {
+      if (group(t) != g) continue;
+      const double gradient = -v[t];  // y G
+      if (is_free(t)) {
+        ++n_free;
+        sum += gradient;
+      } else if (side[t] & up_bit(g)) {
+        upper = std::min(upper, gradient);
+      } else {
+        lower = std::max(lower, gradient);
+      }
+    }
+    const double multiplier = n_free > 0 ? sum / static_cast<double>(n_free) : (upper + lower) / 2;
+    return g == 0 ? multiplier : -multiplier;
+  }
 };
+
+// The start of a problem, in its order. v is the problem's, or v_zero where it has none; diagonal and top are not set.
+inline State start_of(const Problem& problem) {
+  State s;
+  s.size = s.active = problem.size();
+  s.groups = problem.groups;
+  s.y = problem.y;
+  s.bound = problem.bound;
+  s.original.resize(s.size);
+  std::iota(s.original.begin(), s.original.end(), Index{0});
+  s.alpha.resize(s.size);
+  s.side.resize(s.size);
+  s.v_zero.resize(s.size);
+  s.v_bound.assign(s.size, 0.0);
+  s.diagonal.resize(s.size);
+  for (Index t = 0; t < s.size; ++t) {
+    s.set_alpha(t, problem.alpha[t]);
+    s.v_zero[t] = -problem.y[t] * problem.p[t];
+  }
+  s.v = problem.v.empty() ? s.v_zero : problem.v;
+  return s;
+}
 
 }  // namespace dpsvm

@@ -6,6 +6,8 @@
 #include <limits>
 #include <numeric>
 
+#include "linear.hpp"
+
 namespace dpsvm {
 
 namespace {
@@ -45,11 +47,6 @@ Solved solve_task(const TrainInput& input, const TrainOptions& options, const Ta
   const Problem problem =
       make_problem(options.machine, task.target, task.weight, task.start.empty() ? nullptr : task.start.data());
 
-  SelectorSpec spec = options.selector;
-  if (spec.seed) spec.seed = derived_seed(*spec.seed, number);
-  const auto selector = make_selector(spec, problem.size());
-  const auto q = make_qmatrix(make_kernel(input.x, task.rows, options.kernel, pool), cache_bytes, is_regression(machine));
-
   Progress progress;
   progress.problem = number;
   progress.problems = problems;
@@ -57,7 +54,18 @@ Solved solve_task(const TrainInput& input, const TrainOptions& options, const Ta
   Report& report = solved.report;
   SolverOptions solver = options.solver;
   solver.trace = [&report](const TracePoint& point) { report.trace.push_back(point); };
-  report.result = solve(problem, *q, *selector, solver, watch, progress);
+  if (options.algorithm == Algorithm::decomposition) {
+    report.result =
+        solve_linear(problem, input.x, task.rows, cache_bytes, solver, pool, watch, progress, report.kernel);
+  } else {
+    SelectorSpec spec = options.selector;
+    if (spec.seed) spec.seed = derived_seed(*spec.seed, number);
+    const auto selector = make_selector(spec, problem.size());
+    const auto q =
+        make_qmatrix(make_kernel(input.x, task.rows, options.kernel, pool), cache_bytes, is_regression(machine));
+    report.result = solve(problem, *q, *selector, solver, watch, progress);
+    report.kernel = q->statistics();
+  }
   solved.coefficient = coefficients(problem, report.result.alpha, n);
 
   double sum = 0.0;
@@ -78,7 +86,6 @@ Solved solve_task(const TrainInput& input, const TrainOptions& options, const Ta
     result.objective /= r * r;
   }
   result.alpha.clear();
-  report.kernel = q->statistics();
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return solved;
 }
@@ -199,6 +206,11 @@ Model train(const TrainInput& input, const TrainOptions& options, Watch& watch) 
   if (row_count(input.x) == 0) throw InvalidInput("there are no samples");
   if (options.kernel.type == KernelType::precomputed && row_count(input.x) != column_count(input.x))
     throw InvalidInput("a precomputed kernel must be square");
+  if (options.algorithm == Algorithm::decomposition) {
+    if (options.kernel.type != KernelType::linear) throw InvalidInput("decomposition needs the linear kernel");
+    if (options.selector.name != "wss2")
+      throw InvalidInput("decomposition needs the selector wss2, not '" + options.selector.name + "'");
+  }
   return is_classifier(options.machine.machine) ? one_against_one(input, options, watch)
                                                 : one_problem(input, options, watch);
 }

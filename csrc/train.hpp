@@ -20,9 +20,15 @@ struct TrainInput {
   const double* start = nullptr;    // [rows] coefficients to continue from (two classes at the most); null: none
 };
 
+enum class Algorithm {
+  smo,            // over all variables, as LIBSVM does; any kernel and selector
+  decomposition,  // `solve_linear`; the linear kernel and wss2
+};
+
 struct TrainOptions {
   MachineSpec machine;
   KernelSpec kernel;
+  Algorithm algorithm = Algorithm::smo;
   SelectorSpec selector;
   SolverOptions solver;
   std::size_t cache_bytes = std::size_t{200} << 20;
@@ -48,7 +54,7 @@ struct Model {
   std::vector<Report> reports;          // [pairs]
 };
 
-// The result does not depend on the number of threads.
+// The result does not depend on the number of threads. Throws InvalidInput where the options do not go together.
 Model train(const TrainInput& input, const TrainOptions& options, Watch& watch);
 
 }  // namespace dpsvm

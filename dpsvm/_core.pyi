@@ -25,6 +25,7 @@ def train(
     shrinking: bool = True,
     max_iter: int = -1,
     time_limit: float = ...,
+    solver: str = "smo",
     selector: str = "wss2",
     selection_epsilon: float = 1.0,
     sigma: float = 0.5,
@@ -41,6 +42,7 @@ def train(
     X: float32 or float64, C-contiguous 2-D array (may be read-only) or CSR with sorted indices;
         for ``kernel="precomputed"`` the dense square Gram matrix.
     y: class codes 0 .. k-1 (class 0 is the positive class of each pair), or regression targets.
+    solver: ``smo`` or, with the linear kernel and the selector wss2, ``decomposition``.
     seed: for the randomised selectors; None takes the operating system's entropy.
     sample_weight: positive factors of each sample's bound; class_weight: likewise by class code.
     alpha: signed coefficients to continue from (C-SVC of two classes, one-class, epsilon-SVR).

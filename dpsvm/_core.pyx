@@ -93,6 +93,10 @@ cdef extern from "problem.hpp" namespace "dpsvm" nogil:
 
 
 cdef extern from "train.hpp" namespace "dpsvm" nogil:
+    cdef enum class Algorithm:
+        smo
+        decomposition
+
     cdef cppclass SelectorSpec:
         string name
         double selection_epsilon, sigma
@@ -140,6 +144,7 @@ cdef extern from "train.hpp" namespace "dpsvm" nogil:
     cdef cppclass TrainOptions:
         MachineSpec machine
         KernelSpec kernel
+        Algorithm algorithm
         SelectorSpec selector
         SolverOptions solver
         size_t cache_bytes
@@ -262,6 +267,7 @@ cdef dict _KERNELS = {
     "linear": <int> KernelType.linear, "poly": <int> KernelType.poly, "rbf": <int> KernelType.rbf,
     "sigmoid": <int> KernelType.sigmoid, "precomputed": <int> KernelType.precomputed,
 }
+cdef dict _ALGORITHMS = {"smo": <int> Algorithm.smo, "decomposition": <int> Algorithm.decomposition}
 cdef dict _STOP_REASONS = {
     <int> StopReason.stationary: "stationary", <int> StopReason.exhausted: "exhausted",
     <int> StopReason.max_iter: "max_iter", <int> StopReason.time_limit: "time_limit",
@@ -319,8 +325,9 @@ cdef _report(CReport& report):
 
 def train(X, y, *, machine, kernel, double gamma=1.0, double coef0=0.0, int degree=3, double C=1.0, double nu=0.5,
           double epsilon=0.1, double tol=1e-3, size_t cache_bytes=200 << 20, bint shrinking=True, int64_t max_iter=-1,
-          double time_limit=float("inf"), str selector="wss2", double selection_epsilon=1.0, double sigma=0.5,
-          seed=None, int threads=1, sample_weight=None, class_weight=None, alpha=None, int64_t trace_every=0, monitor=None):
+          double time_limit=float("inf"), str solver="smo", str selector="wss2", double selection_epsilon=1.0,
+          double sigma=0.5, seed=None, int threads=1, sample_weight=None, class_weight=None, alpha=None,
+          int64_t trace_every=0, monitor=None):
     """Fits one machine; see the stub file for the arguments."""
     cdef TrainInput data
     cdef TrainOptions options
@@ -345,6 +352,7 @@ def train(X, y, *, machine, kernel, double gamma=1.0, double coef0=0.0, int degr
     options.machine.machine = <Machine> <int> _named(_MACHINES, machine, "machine")
     options.machine.C, options.machine.nu, options.machine.epsilon = C, nu, epsilon
     options.kernel = _kernel_spec(kernel, gamma, coef0, degree)
+    options.algorithm = <Algorithm> <int> _named(_ALGORITHMS, solver, "solver")
     options.selector.name = selector.encode()
     options.selector.selection_epsilon, options.selector.sigma = selection_epsilon, sigma
     if seed is not None:

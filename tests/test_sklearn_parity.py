@@ -15,7 +15,7 @@ import dpsvm
 
 CLASSES = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM")
 KERNELS = ("linear", "poly", "rbf", "sigmoid")
-EXTRA = ("selector", "selection_epsilon", "sigma", "time_limit", "n_jobs")
+EXTRA = ("solver", "selector", "selection_epsilon", "sigma", "time_limit", "n_jobs")
 
 # Powers of two, because scikit-learn adds up nu row by row: other values start it off by a rounding
 # error that can take another path.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpsvm.cli.options import Flag, reader, table_flag
-from dpsvm.svm.parameters import KERNELS, MACHINES, SELECTORS
+from dpsvm.svm.parameters import KERNELS, MACHINES, SELECTORS, SOLVERS
 from dpsvm.svm.threads import thread_count
 
 _KERNEL_FORMULAS = (
@@ -83,6 +83,7 @@ LIBSVM_FLAGS = (
     Flag("-q", "quiet", "print nothing but warnings, errors and the result of -v", default=False),
 )
 DPSVM_FLAGS = (
+    table_flag("solver", "name", choices=("  " + " ".join(SOLVERS),)),
     table_flag("selector", "name", choices=("  " + " ".join(SELECTORS),)),
     table_flag("selection_epsilon", "x"),
     table_flag("sigma", "x"),

@@ -48,7 +48,7 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
 
     _settings: ClassVar[tuple[str, ...]] = (  # parameters handed to the core as they are
         "degree", "coef0", "tol", "shrinking", "cache_size", "max_iter", "time_limit",
-        "selector", "selection_epsilon", "sigma",
+        "solver", "selector", "selection_epsilon", "sigma",
     )  # fmt: skip
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **constraints(*_settings),
@@ -76,6 +76,7 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
         verbose: bool,
         max_iter: int,
         random_state: RandomState,
+        solver: str,
         selector: str,
         selection_epsilon: float,
         sigma: float,
@@ -92,6 +93,7 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
         self.verbose = verbose
         self.max_iter = max_iter
         self.random_state = random_state
+        self.solver = solver
         self.selector = selector
         self.selection_epsilon = selection_epsilon
         self.sigma = sigma

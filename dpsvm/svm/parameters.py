@@ -20,6 +20,9 @@ MACHINES = ("c-svc", "nu-svc", "one-class", "epsilon-svr", "nu-svr")
 KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 """Kernel names, at the position of LIBSVM's code for ``-t``."""
 
+SOLVERS = ("smo", "decomposition")
+"""Solvers, the default first."""
+
 SELECTORS = ("wss2", "wss1", "wss3", "wss4", "wss-wr", "dpwss")
 """Working-set selectors, the default first."""
 
@@ -224,6 +227,13 @@ class Parameters:
         kind=float,
         flag="--time-limit",
     )
+    solver: str = _row(
+        "smo",
+        "smo follows LIBSVM; decomposition, linear kernel only, keeps w: faster on many rows",
+        StrOptions(set(SOLVERS)),
+        kind=str,
+        flag="--solver",
+    )
     selector: str = _row(
         "wss2",
         "rule that picks the next pair of variables",
@@ -249,6 +259,13 @@ class Parameters:
     def __post_init__(self) -> None:
         for name, setting in TABLE.items():
             setting.check(getattr(self, name))
+        if self.solver == "decomposition":
+            for name, needed in (("kernel", "linear"), ("selector", "wss2")):
+                given = getattr(self, name)
+                if given != needed:
+                    raise ValueError(
+                        f"solver='decomposition' needs {name}={needed!r}, got {given!r}"
+                    )
 
     def kernel_options(self) -> dict[str, Any]:
         """Return the kernel's keywords, shared by ``_core.train`` and ``_core.decision_values``.
@@ -280,6 +297,7 @@ class Parameters:
             "shrinking": bool(self.shrinking),
             "max_iter": int(self.max_iter),
             "time_limit": math.inf if self.time_limit is None else float(self.time_limit),
+            "solver": self.solver,
             "selector": self.selector,
             "selection_epsilon": float(self.selection_epsilon),
             "sigma": float(self.sigma),
