@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from common import Absent
 from workloads import Matrix, Problem
 
+
 @dataclass(frozen=True)
 class Limits:
     """What every library is given alike."""

@@ -38,6 +38,7 @@ void RowCache::forget(Index id) {
   unlink(id);
   slabs_.give_back(std::exchange(slot.block, {}));
   slot.valid = 0;
+  slot.missed = true;
 }
 
 Index RowCache::valid(Index id) {
@@ -50,6 +51,7 @@ RowCache::Row RowCache::fetch(Index id, Index length) {
   settle(slot);
   if (slot.block.length > 0) unlink(id);
   append(id);
+  if (std::exchange(slot.missed, false)) slabs_.grow();
   if (slot.block.length < length) {
     Slabs::Block larger;
     while (!(larger = slabs_.take(length)).data) forget(slots_[head()].after);

@@ -35,8 +35,9 @@ class RowCache {
   Row fetch(Index id, Index length);
   void set_valid(Index id, Index valid) { slots_[id].valid = valid; }
 
-  // How many rows of this length the budget holds.
+  // How many rows of this length there is room for at present, and how many the budget holds.
   Index capacity(Index length) const { return slabs_.capacity(length); }
+  Index budget(Index length) const { return slabs_.budget(length); }
 
   // Exchanges columns of every row; a row that ends between the two is cut off before the first. A row pays for it when
   // it is next asked for: most of those kept are not.
@@ -48,6 +49,7 @@ class RowCache {
     Slabs::Block block;
     Index valid = 0;          // entries computed
     std::size_t settled = 0;  // exchanges of log_ applied
+    bool missed = false;      // was forgotten
     Index before, after;
   };
 

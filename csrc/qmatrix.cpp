@@ -16,7 +16,7 @@ constexpr Index kBatch = 32;
 constexpr Index kManyRows = 256;
 
 // The part of the cache that rows computed ahead of need may take at a time.
-constexpr Index kShareAhead = 64;
+constexpr Index kShareAhead = 16;
 
 // The kernel of the samples behind a cache.
 class CachedKernel {
@@ -77,7 +77,7 @@ class CachedKernel {
   // all of it.
   Index stretched(Index length) const {
     const Index whole = kernel_->size();
-    return 2 * length > whole && cache_.capacity(whole) >= kManyRows ? whole : length;
+    return 2 * length > whole && cache_.budget(whole) >= kManyRows ? whole : length;
   }
 
   void compute(const Index* rows, Index count, Index from, Index to, float* const* out) {

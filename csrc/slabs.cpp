@@ -1,52 +1,35 @@
 #include "slabs.hpp"
 
-#include <algorithm>
 #include <new>
-
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
+#include <utility>
 
 namespace dpsvm {
 
 namespace {
 
-// A large page of the system: touching one costs little more than touching a small one.
-constexpr std::size_t kPage = std::size_t{2} << 20;
-
-constexpr Index kRows = 8;    // whole rows in a slab, or more
-constexpr Index kFewest = 3;  // slabs: two hold the rows of a pair, whatever was there before
-
-float* from_system(Index floats) {
-  std::size_t bytes = static_cast<std::size_t>(floats) * sizeof(float);
-  const bool large = bytes >= kPage;
-  const std::size_t unit = large ? kPage : 64;
-  bytes = (bytes + unit - 1) / unit * unit;
-  void* p = std::aligned_alloc(unit, bytes);
-  if (!p) throw std::bad_alloc();
-#if defined(__linux__) && defined(MADV_HUGEPAGE)
-  if (large) madvise(p, bytes, MADV_HUGEPAGE);
-#endif
-  return static_cast<float*>(p);
-}
+constexpr Index kUsual = (Index{2} << 20) / static_cast<Index>(sizeof(float));  // floats in a slab
+constexpr Index kRows = 8;      // whole rows in a slab, where they are long
+constexpr Index kFewest = 3;    // slabs: two hold the rows of a pair, whatever was there before
+constexpr Index kAtFirst = 32;  // slabs allowed before more has proved useful
+constexpr Index kRowsAtFirst = 256;
 
 }  // namespace
 
 Slabs::Slabs(Index rows, Index length, std::size_t bytes) {
-  constexpr auto page = static_cast<Index>(kPage / sizeof(float));
   const auto budget = static_cast<Index>(std::min<std::size_t>(bytes, PTRDIFF_MAX) / sizeof(float));
   const Index all = std::max(rows, kFewest) * length;
-  const Index usual = (kRows * length + page - 1) / page * page;
-  size_ = std::max(length, std::min({usual, budget / kFewest, (all + kFewest - 1) / kFewest}));
+  size_ = std::max(length, std::min({std::max(kUsual, kRows * length), budget / kFewest, (all + kFewest - 1) / kFewest}));
   most_ = std::max(kFewest, std::min(budget / size_, (all + size_ - 1) / size_ + 1));
+  allowed_ = std::min(most_, std::max(kAtFirst, kRowsAtFirst / (size_ / length)));
 }
 
 Index Slabs::empty_slab() {
   for (Index s = 0; s < static_cast<Index>(slabs_.size()); ++s)
     if (slabs_[s].blocks == 0) return s;
-  if (static_cast<Index>(slabs_.size()) == most_) return -1;
-  slabs_.emplace_back();
-  slabs_.back().data.reset(from_system(size_));
+  if (static_cast<Index>(slabs_.size()) == allowed_) return -1;
+  std::unique_ptr<float[], Free> data(static_cast<float*>(std::malloc(size_ * sizeof(float))));
+  if (!data) throw std::bad_alloc();
+  slabs_.push_back({std::move(data)});
   return static_cast<Index>(slabs_.size()) - 1;
 }
 

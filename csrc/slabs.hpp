@@ -1,6 +1,7 @@
 // Memory for kernel rows of any length, taken from the system in large pieces and never more than a budget.
 #pragma once
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -11,7 +12,8 @@
 namespace dpsvm {
 
 // A piece is filled from its start. What is given back serves a row of the same length, or any once its whole piece is
-// empty: rows that came together are given back together.
+// empty: rows that came together are given back together. Memory is asked for as it proves useful: fresh memory costs
+// more to touch than many a row to compute again.
 class Slabs {
  public:
   // Room for `rows` rows of `length` floats, or for as many as `bytes` hold; for three at the least.
@@ -27,8 +29,12 @@ class Slabs {
   Block take(Index length);
   void give_back(const Block& block);
 
-  // How many blocks of this length there is room for.
-  Index capacity(Index length) const { return most_ * (size_ / length); }
+  // A row was missed that had been given up for want of room: allows more room, within the budget.
+  void grow() { allowed_ = std::min(most_, allowed_ + 1 + allowed_ / 16); }
+
+  // How many blocks of this length there is room for, and how many the budget holds.
+  Index capacity(Index length) const { return allowed_ * (size_ / length); }
+  Index budget(Index length) const { return most_ * (size_ / length); }
 
  private:
   struct Free {
@@ -43,7 +49,8 @@ class Slabs {
   Index empty_slab();
 
   Index size_;                                // floats in a slab
-  Index most_;                                // slabs
+  Index most_;                                // slabs in the budget
+  Index allowed_;                             // slabs that may be used for now
   std::vector<Slab> slabs_;
   Index open_ = -1;                           // the slab being filled
   std::map<Index, std::vector<Block>> holes_;  // by length
