@@ -33,7 +33,7 @@ class Wss2 final : public Selector {
 
  private:
   static SecondOrder look_for_partner(const State& s, int g, Index i, const float* row) {
-    return simd().second_order(s.v.data(), row, s.diagonal.data(), s.side.data(), low_bit(g), s.v[i], s.diagonal[i],
+    return s.scans.second_order(s.v.data(), row, s.diagonal.data(), s.side.data(), low_bit(g), s.v[i], s.diagonal[i],
                                s.active);
   }
 };

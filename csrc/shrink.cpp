@@ -65,7 +65,7 @@ void subtract_free(State& s, QMatrix& q) {
       q.prefetch(free.data() + f, step, s.size);
       for (Index k = f; k < f + step; ++k) {
         const Index t = free[k];
-        simd().accumulate(s.v.data() + s.active, q.row(t, s.size) + s.active, -(s.y[t] * s.alpha[t]),
+        s.scans.accumulate(s.v.data() + s.active, q.row(t, s.size) + s.active, -(s.y[t] * s.alpha[t]),
                           s.size - s.active);
       }
     }

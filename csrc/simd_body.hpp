@@ -222,14 +222,25 @@ SecondOrder second_order(const double* v, const float* ki, const double* diag, c
   return {best.index, best.value, lowest_tail};
 }
 
-// R queries against P panels, accumulated in registers.
+// Features taken at a time, so that a panel's share stays in the first-level cache for all the queries.
+constexpr Index kDepth = 256;
+
+// Features fetched ahead of those being multiplied: panels come from memory.
+constexpr Index kAhead = 64;
+
+// Features [from, to) of R queries against P panels, summed in registers on top of what `out` holds unless from is 0.
 template <class V, int R, int P, class T>
-inline __attribute__((always_inline)) void micro_kernel(const T* panels, Index depth,
+inline __attribute__((always_inline)) void micro_kernel(const T* panels, Index depth, Index from, Index to,
                                                         const T* const* queries, T* out, Index ld) {
   constexpr int N = kPanelBytes / sizeof(V);
   constexpr Index lanes = sizeof(V) / sizeof(T);
   V sum[R][P][N] = {};
-  for (Index k = 0; k < depth; ++k) {
+  if (from > 0)
+    for (int r = 0; r < R; ++r)
+      for (int p = 0; p < P; ++p)
+        for (int n = 0; n < N; ++n) sum[r][p][n] = load<V>(out + r * ld + p * kPanel<T> + n * lanes);
+  for (Index k = from; k < to; ++k) {
+    for (int p = 0; p < P; ++p) __builtin_prefetch(panels + (p * depth + k + kAhead) * kPanel<T>);
     V x[P][N];
     for (int p = 0; p < P; ++p)
       for (int n = 0; n < N; ++n)
@@ -245,30 +256,39 @@ inline __attribute__((always_inline)) void micro_kernel(const T* panels, Index d
       for (int n = 0; n < N; ++n) store(out + r * ld + p * kPanel<T> + n * lanes, sum[r][p][n]);
 }
 
-// R queries against each of n panels, P of them at a time: enough sums to hide the latency of an addition.
+// Fewer queries than R against up to kGroup panels, several at a time: enough sums to hide the latency of an addition.
+constexpr Index kGroup = 4;
+
 template <class V, int R, int P, class T>
-inline __attribute__((always_inline)) void by_panels(const T* panels, Index n, Index depth, const T* const* queries,
-                                                     T* out, Index ld) {
+inline __attribute__((always_inline)) void few_queries(const T* panels, Index n, Index depth, Index from, Index to,
+                                                       const T* const* queries, T* out, Index ld) {
   Index p = 0;
-  for (; p + P <= n; p += P) micro_kernel<V, R, P>(panels + p * depth * kPanel<T>, depth, queries, out + p * kPanel<T>, ld);
-  for (; p < n; ++p) micro_kernel<V, R, 1>(panels + p * depth * kPanel<T>, depth, queries, out + p * kPanel<T>, ld);
+  for (; p + P <= n; p += P)
+    micro_kernel<V, R, P>(panels + p * depth * kPanel<T>, depth, from, to, queries, out + p * kPanel<T>, ld);
+  for (; p < n; ++p)
+    micro_kernel<V, R, 1>(panels + p * depth * kPanel<T>, depth, from, to, queries, out + p * kPanel<T>, ld);
 }
 
 // Panels outside, queries inside: panels are read from memory once for all the queries.
 template <class V, int R, class T>
 void dots(const T* panels, Index n_panels, Index depth, const T* const* queries, Index count, T* out,
           Index ld) {
-  constexpr Index kTogetherPanels = 4;
-  for (Index p = 0; p < n_panels; p += kTogetherPanels) {
-    const Index n = n_panels - p < kTogetherPanels ? n_panels - p : kTogetherPanels;
+  const Index many = count - count % R;
+  for (Index p = 0; p < n_panels; p += kGroup) {
+    const Index n = n_panels - p < kGroup ? n_panels - p : kGroup;
     const T* here = panels + p * depth * kPanel<T>;
     T* to = out + p * kPanel<T>;
-    Index r = 0;
-    for (; r + R <= count; r += R) by_panels<V, R, 1>(here, n, depth, queries + r, to + r * ld, ld);
-    if constexpr (R > 4)
-      if (r + 4 <= count) by_panels<V, 4, 1>(here, n, depth, queries + r, to + r * ld, ld), r += 4;
-    if (r + 2 <= count) by_panels<V, 2, 2>(here, n, depth, queries + r, to + r * ld, ld), r += 2;
-    for (; r < count; ++r) by_panels<V, 1, 4>(here, n, depth, queries + r, to + r * ld, ld);
+    for (Index from = 0, end;; from = end) {
+      end = depth - from < 2 * kDepth ? depth : from + kDepth;
+      for (Index q = 0; q < n; ++q)
+        for (Index r = 0; r < many; r += R)
+          micro_kernel<V, R, 1>(here + q * depth * kPanel<T>, depth, from, end, queries + r,
+                                to + q * kPanel<T> + r * ld, ld);
+      Index r = many;
+      for (; r + 2 <= count; r += 2) few_queries<V, 2, 2>(here, n, depth, from, end, queries + r, to + r * ld, ld);
+      if (r < count) few_queries<V, 1, 4>(here, n, depth, from, end, queries + r, to + r * ld, ld);
+      if (end == depth) break;
+    }
   }
 }
 

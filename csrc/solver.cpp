@@ -53,6 +53,7 @@ class Solver {
   // v at the starting point.
   void start(const Problem& problem) {
     s_ = start_of(problem);
+    s_.scans = Scans(options_.pool);
     for (Index t = 0; t < s_.size; ++t) s_.diagonal[t] = q_.diagonal(t);
     stopped_ = pulse_.check(progress_);
     if (problem.v.empty()) add_start();
@@ -81,8 +82,8 @@ class Solver {
 
   void add_at_start(Index i) {
     const float* row = q_.row(i, s_.size);
-    simd().accumulate(s_.v.data(), row, -(s_.y[i] * s_.alpha[i]), s_.size);
-    if (s_.at_upper(i)) simd().accumulate(s_.v_bound.data(), row, s_.y[i] * s_.bound[i], s_.size);
+    s_.scans.accumulate(s_.v.data(), row, -(s_.y[i] * s_.alpha[i]), s_.size);
+    if (s_.at_upper(i)) s_.scans.accumulate(s_.v_bound.data(), row, s_.y[i] * s_.bound[i], s_.size);
   }
 
   // Moves along the pair and brings v and its largest elements up to date.
@@ -103,9 +104,9 @@ class Solver {
     s_.set_alpha(i, moved.i);
     s_.set_alpha(j, moved.j);
 
-    s_.top[0] = simd().update(s_.v.data(), row_i, s_.y[i] * (moved.i - old_i), row_j, s_.y[j] * (moved.j - old_j),
+    s_.top[0] = s_.scans.update(s_.v.data(), row_i, s_.y[i] * (moved.i - old_i), row_j, s_.y[j] * (moved.j - old_j),
                               s_.side.data(), up_bit(0), s_.active);
-    if (s_.groups == 2) s_.top[1] = simd().argmax(s_.v.data(), s_.side.data(), up_bit(1), s_.active);
+    if (s_.groups == 2) s_.top[1] = s_.scans.argmax(s_.v.data(), s_.side.data(), up_bit(1), s_.active);
     if (options_.shrinking) {
       if (upper_i != s_.at_upper(i)) move_bound(i);
       if (upper_j != s_.at_upper(j)) move_bound(j);
@@ -115,7 +116,7 @@ class Solver {
   // Variable i has reached its upper bound or left it.
   void move_bound(Index i) {
     const double share = s_.y[i] * s_.bound[i];
-    simd().accumulate(s_.v_bound.data(), q_.row(i, s_.size), s_.at_upper(i) ? share : -share, s_.size);
+    s_.scans.accumulate(s_.v_bound.data(), q_.row(i, s_.size), s_.at_upper(i) ? share : -share, s_.size);
   }
 
   void record(double gap) {

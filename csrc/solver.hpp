@@ -26,6 +26,7 @@ struct SolverOptions {
   std::int64_t max_iter = -1;  // -1: no limit
   std::int64_t trace_every = 0;  // call `trace` after the first and every so many iterations; 0: never
   std::function<void(const TracePoint&)> trace;
+  ThreadPool* pool = nullptr;  // threads that may share the passes over all variables
 };
 
 inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "problem.hpp"
-#include "simd.hpp"
+#include "scans.hpp"
 #include "types.hpp"
 
 namespace dpsvm {
@@ -36,6 +36,8 @@ struct State {
   std::vector<std::uint8_t> side;  // [size] kUp and kLow bits
   std::vector<Index> original;     // [size] position in the problem
 
+  Scans scans;
+
   std::array<Extreme, 2> top;  // per group: the largest v over the active part of I_up
 
   int group(Index t) const { return groups == 2 && y[t] < 0 ? 1 : 0; }
@@ -51,10 +53,10 @@ struct State {
   }
 
   void find_top() {
-    for (int g = 0; g < groups; ++g) top[g] = simd().argmax(v.data(), side.data(), up_bit(g), active);
+    for (int g = 0; g < groups; ++g) top[g] = scans.argmax(v.data(), side.data(), up_bit(g), active);
   }
 
-  Extreme bottom(int g) const { return simd().argmin(v.data(), side.data(), low_bit(g), active); }
+  Extreme bottom(int g) const { return scans.argmin(v.data(), side.data(), low_bit(g), active); }
 
   // The largest m - M over the groups, m and M the extremes of v over I_up and I_low. Optimal when below the tolerance.
   double gap() const {

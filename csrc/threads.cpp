@@ -9,7 +9,7 @@ namespace dpsvm {
 namespace {
 
 // How often a thread looks before it sleeps: two kernel rows may follow each other closely.
-constexpr int kSpins = 40000;
+constexpr int kSpins = 20000;
 
 constexpr std::chrono::milliseconds kIdle{50};
 
@@ -45,14 +45,14 @@ ThreadPool::~ThreadPool() {
 }
 
 void ThreadPool::start(Index count, Call call, const void* task, const std::function<void()>& idle) {
-  count_ = count;
-  call_ = call;
-  task_ = task;
-  error_ = nullptr;
-  next_ = 0;
-  busy_ = static_cast<int>(workers_.size());
   {
     std::lock_guard<std::mutex> lock(mutex_);
+    count_ = count;
+    call_ = call;
+    task_ = task;
+    error_ = nullptr;
+    next_ = 0;
+    open_ = true;
     ++job_;
   }
   wake_.notify_all();
@@ -62,8 +62,11 @@ void ThreadPool::start(Index count, Call call, const void* task, const std::func
 }
 
 void ThreadPool::wait_for_workers(const std::function<void()>& idle) {
-  for (int spin = 0; spin < kSpins && busy_ > 0; ++spin) relax();
   std::unique_lock<std::mutex> lock(mutex_);
+  open_ = false;
+  lock.unlock();
+  for (int spin = 0; spin < kSpins && busy_ > 0; ++spin) relax();
+  lock.lock();
   while (!done_.wait_for(lock, kIdle, [this] { return busy_ == 0; })) {
     if (!idle) continue;
     lock.unlock();
@@ -93,14 +96,23 @@ bool ThreadPool::wait_for_job(std::uint64_t seen) {
   return !quit_;
 }
 
+bool ThreadPool::join() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (open_) ++busy_;
+  return open_;
+}
+
+void ThreadPool::leave() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (--busy_ == 0) done_.notify_one();
+}
+
 void ThreadPool::serve() {
   for (std::uint64_t seen = 0; wait_for_job(seen);) {
-    ++seen;
+    seen = job_;
+    if (!join()) continue;
     work();
-    if (--busy_ == 0) {
-      std::lock_guard<std::mutex> lock(mutex_);
-      done_.notify_one();
-    }
+    leave();
   }
 }
 

@@ -37,6 +37,8 @@ class ThreadPool {
   using Call = void (*)(const void* task, Index k);
 
   void start(Index count, Call call, const void* task, const std::function<void()>& idle);
+  bool join();
+  void leave();
   void wait_for_workers(const std::function<void()>& idle);
   void work();   // takes tasks until none is left
   void serve();  // a worker's life
@@ -47,7 +49,8 @@ class ThreadPool {
   std::condition_variable wake_, done_;
   std::atomic<std::uint64_t> job_{0};  // counts jobs; a change starts the workers
   std::atomic<Index> next_{0};         // next task to take
-  std::atomic<int> busy_{0};           // workers still in the current job
+  std::atomic<int> busy_{0};           // workers in the current job
+  bool open_ = false;                  // whether workers may still join it; one that comes late is not waited for
   std::atomic<bool> quit_{false};
   Index count_ = 0;
   Call call_ = nullptr;

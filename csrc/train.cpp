@@ -53,6 +53,7 @@ Solved solve_task(const TrainInput& input, const TrainOptions& options, const Ta
   Solved solved;
   Report& report = solved.report;
   SolverOptions solver = options.solver;
+  solver.pool = &pool;
   solver.trace = [&report](const TracePoint& point) { report.trace.push_back(point); };
   if (options.algorithm == Algorithm::decomposition) {
     report.result =
