@@ -5,7 +5,13 @@ from __future__ import annotations
 import time
 
 from common import busy_seconds
-from speed import QUIET
+
+QUIET = 0.1  # cores that other processes may take, on average
+
+
+def state(taken: float) -> str:
+    """Whether times are worth keeping where others took so many cores."""
+    return "a quiet machine" if taken <= QUIET else "NOT a quiet machine, times are indicative only"
 
 
 class Neighbours:
@@ -20,6 +26,4 @@ class Neighbours:
         everyone, family = busy_seconds()
         others = (everyone - self._everyone) - (family - self._family)
         taken = max(0.0, others / (time.perf_counter() - self._started))
-        quiet, loud = "a quiet machine", "NOT a quiet machine, times are indicative only"
-        state = quiet if taken <= QUIET else loud
-        return f"cores taken by other processes, on average: {taken:.2f}: {state}"
+        return f"cores taken by other processes, on average: {taken:.2f}: {state(taken)}"

@@ -18,11 +18,11 @@ OTHER = "other"
 # In this order: a lambda that computes kernel values names the thread pool that runs it.
 _CORE = (
     (DOTS, r"::(dots|sparse|bits)(_f(32|64)|<|$)|Samples<\w+>::(dots|expand|pack)"),
-    (KERNEL, r"exp_f(32|64)|apply_kernel|Kernel<.*>::(block|columns)|tanh|power"),
+    (KERNEL, r"rbf_f(32|64)|narrow|apply_kernel|Kernel<.*>::(block|columns)|tanh|power"),
     (WAITING, r"ThreadPool::"),
     (COPYING, r"make_samples|make_kernel|::copy<|ColumnMap|DotKernel"),
-    (CACHE, r"RowCache|SingleQ|DoubledQ|CachedKernel|[Ss]hrink|::swap"),
-    (SCANS, r"argm(ax|in)|beyond|::update|accumulate|second_order|::select|[Ss]olve"),
+    (CACHE, r"RowCache|Slabs|SingleQ|DoubledQ|CachedKernel|[Ss]hrink|::swap"),
+    (SCANS, r"argm(ax|in)|beyond|::update|accumulate|second_order|::select|[Ss]olve|Forecast|Scans"),
 )
 _PYTHON = re.compile(r"python|numpy|scipy|sklearn|site-packages")
 

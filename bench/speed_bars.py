@@ -9,11 +9,11 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from neighbours import state
 from speed_tables import KEEPING, OTHERS, Board, difference, fastest_other, present, ratio
 from turns import OWN
 from workloads import KEEPING_W, WORKLOADS
 
-QUIET = 0.1  # cores that other processes may take, on average
 WITHIN = 1e-6  # of LIBSVM's objective, relative
 SAME_OPTIMUM = 1e-4  # as scikit-learn, relative, at tol 1e-3
 GEOMETRIC_MEAN = {"float64": 2.0, "float32": 3.0}
@@ -64,8 +64,7 @@ def _listed(names: Iterable[str]) -> str:
 def _quiet(board: Board) -> Verdict:
     taken = [runs.values("taken") for libraries in board.values() for runs in libraries.values()]
     most = max((math.fsum(shares) / len(shares) for shares in taken if shares), default=math.nan)
-    state = "a quiet machine" if most <= QUIET else "NOT a quiet machine, times are indicative only"
-    return Verdict(f"cores taken by other processes, at the most: {most:.2f}: {state}")
+    return Verdict(f"cores taken by other processes, at the most: {most:.2f}: {state(most)}")
 
 
 def _answered(board: Board) -> Verdict:

@@ -234,11 +234,10 @@ inline __attribute__((always_inline)) void micro_kernel(const T* panels, Index d
                                                         const T* const* queries, T* out, Index ld) {
   constexpr int N = kPanelBytes / sizeof(V);
   constexpr Index lanes = sizeof(V) / sizeof(T);
-  V sum[R][P][N] = {};
-  if (from > 0)
-    for (int r = 0; r < R; ++r)
-      for (int p = 0; p < P; ++p)
-        for (int n = 0; n < N; ++n) sum[r][p][n] = load<V>(out + r * ld + p * kPanel<T> + n * lanes);
+  V sum[R][P][N];
+  for (int r = 0; r < R; ++r)
+    for (int p = 0; p < P; ++p)
+      for (int n = 0; n < N; ++n) sum[r][p][n] = from > 0 ? load<V>(out + r * ld + p * kPanel<T> + n * lanes) : V{};
   for (Index k = from; k < to; ++k) {
     for (int p = 0; p < P; ++p) __builtin_prefetch(panels + (p * depth + k + kAhead) * kPanel<T>);
     V x[P][N];

@@ -203,6 +203,7 @@ int main() {
       for (Index count : {1, 2, 3, 4, 7, 9}) {
         dots_agree<double>((*level)->dots_f64, panels, 5, count, 0.0, random);
         dots_agree<float>((*level)->dots_f32, panels, 17, count, 1e-5, random);
+        dots_agree<double>((*level)->dots_f64, panels, 600, count, 0.0, random);
       }
     sparse_dots_agree<double>((*level)->sparse_f64, 0.0, random);
     sparse_dots_agree<float>((*level)->sparse_f32, 1e-6, random);
