@@ -116,7 +116,17 @@ def faults(seen: dict[str, Any], said: Sequence[str]) -> list[str]:
 
 
 def make_page(path: Path) -> None:
-    command = [sys.executable, "-m", "dpsvm", "compare", "-q", *ARGUMENTS, "--html", str(path)]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "dpsvm",
+        "compare",
+        "-q",
+        *ARGUMENTS,
+        "--html",
+        str(path),
+    ]
     subprocess.run(command, check=True, env=child_environment())
 
 

@@ -80,8 +80,8 @@ QUICK = (
 )
 
 DPSVM, LIBSVM = "dpsvm", "LIBSVM"
-TRAIN = {DPSVM: [sys.executable, "-m", "dpsvm", "train"], LIBSVM: ["svm-train"]}
-PREDICT = {DPSVM: [sys.executable, "-m", "dpsvm", "predict"], LIBSVM: ["svm-predict"]}
+TRAIN = {DPSVM: [sys.executable, "-P", "-m", "dpsvm", "train"], LIBSVM: ["svm-train"]}
+PREDICT = {DPSVM: [sys.executable, "-P", "-m", "dpsvm", "predict"], LIBSVM: ["svm-predict"]}
 
 
 def command(words: Sequence[str]) -> None:

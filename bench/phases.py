@@ -22,7 +22,10 @@ _CORE = (
     (WAITING, r"ThreadPool::"),
     (COPYING, r"make_samples|make_kernel|::copy<|ColumnMap|DotKernel"),
     (CACHE, r"RowCache|Slabs|SingleQ|DoubledQ|CachedKernel|[Ss]hrink|::swap"),
-    (SCANS, r"argm(ax|in)|beyond|::update|accumulate|second_order|::select|[Ss]olve|Forecast|Scans"),
+    (
+        SCANS,
+        r"argm(ax|in)|beyond|::update|accumulate|second_order|::select|[Ss]olve|Forecast|Scans",
+    ),
 )
 _PYTHON = re.compile(r"python|numpy|scipy|sklearn|site-packages")
 
