@@ -24,6 +24,7 @@ void RowCache::append(Index id) {
 }
 
 void RowCache::settle(Slot& slot) {
+  if (slot.valid == 0) slot.settled = log_.size();
   for (; slot.settled < log_.size(); ++slot.settled) {
     const auto [i, j] = log_[slot.settled];
     if (j < slot.valid)

@@ -257,3 +257,13 @@ def test_a_huge_column_number_needs_no_huge_memory() -> None:
     same = fit(narrow, np.array([0.0, 1.0, 0.0]))
     np.testing.assert_array_equal(solution.dual_coef, same.dual_coef)
     assert np.array_equal(found[:, 0] > 0, [True, False, True])
+
+
+def test_rows_computed_ahead_change_no_result() -> None:
+    X, y = two_clouds(1500, seed=5)
+    X = np.hstack([X, np.random.default_rng(5).normal(size=(len(y), 100))])
+    assert X.nbytes > 1 << 20  # else none is computed ahead
+    ample, scarce = (fit(X, y, gamma=0.01, C=10, cache_bytes=size) for size in (100 << 20, 1))
+    assert ample.reports[0].iterations == scarce.reports[0].iterations
+    np.testing.assert_array_equal(ample.dual_coef, scarce.dual_coef)
+    np.testing.assert_array_equal(ample.rho, scarce.rho)

@@ -1,9 +1,11 @@
 // The cache never exceeds its budget, forgets the least recently used row first, and follows exchanges of columns.
 #include "cache.hpp"
 
+#include <algorithm>
 #include <vector>
 
 #include "check.hpp"
+#include "random.hpp"
 
 using namespace dpsvm;
 
@@ -12,7 +14,7 @@ namespace {
 void write(RowCache& cache, Index id, Index length) {
   const auto row = cache.fetch(id, length);
   for (Index t = row.valid; t < length; ++t) row.data[t] = static_cast<float>(100 * id + t);
-  cache.set_valid(id, length);
+  cache.set_valid(id, std::max(row.valid, length));
 }
 
 void keeps_recent_rows() {
@@ -55,9 +57,54 @@ void columns_follow_exchanges() {
   CHECK_EQUAL(cache.fetch(2, 1).valid, 1);  // it ended before both
 }
 
+void memory_grows_only_when_a_forgotten_row_is_missed() {
+  constexpr Index rows = 3000, length = 10'000;
+  const std::size_t bytes = 2000 * length * sizeof(float);
+  RowCache cache(rows, length, bytes);
+  const Index at_first = cache.capacity(length);
+  CHECK(at_first < cache.budget(length));
+  CHECK(cache.budget(length) <= 2000);
+  for (Index id = 0; id < rows; ++id) write(cache, id, length);
+  CHECK_EQUAL(cache.capacity(length), at_first);
+  CHECK_EQUAL(cache.valid(0), 0);
+  write(cache, 0, length);
+  CHECK(cache.capacity(length) > at_first);
+}
+
+void rows_of_any_length_keep_what_was_written() {
+  constexpr Index rows = 40, longest = 100;
+  for (const Index budget : {3, 7, 20, 100}) {
+    RowCache cache(rows, longest, budget * longest * sizeof(float));
+    Random random(static_cast<std::uint64_t>(budget));
+    for (int round = 0; round < 5000; ++round) {
+      const Index id = random.below(rows), length = round % 3 == 0 ? longest : 1 + random.below(longest);
+      write(cache, id, length);
+      const auto row = cache.fetch(id, length);
+      for (Index t = 0; t < row.valid; ++t) CHECK_EQUAL(row.data[t], static_cast<float>(100 * id + t));
+    }
+  }
+}
+
+void the_other_row_of_a_pair_stays() {
+  RowCache cache(20, 50, 1);
+  Random random(3);
+  for (int round = 0; round < 2000; ++round) {
+    const Index i = random.below(20), j = random.below(20);
+    write(cache, i, 1 + random.below(50));
+    const auto first = cache.fetch(i, 50);
+    write(cache, i, 50);
+    write(cache, j, 1 + random.below(50));
+    write(cache, j, 50);
+    CHECK_EQUAL(first.data[49], static_cast<float>(100 * i + 49));
+  }
+}
+
 }  // namespace
 
 int main() {
+  memory_grows_only_when_a_forgotten_row_is_missed();
+  rows_of_any_length_keep_what_was_written();
+  the_other_row_of_a_pair_stays();
   keeps_recent_rows();
   two_rows_always_fit();
   a_row_grows();
