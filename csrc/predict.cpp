@@ -15,6 +15,9 @@ namespace {
 constexpr Index kBlockBytes = Index{2} << 20;
 constexpr Index kMaxQueries = 64;
 
+// Weight vectors together may be this long; beyond, support vectors are multiplied one by one.
+constexpr Index kMostWeights = Index{1} << 22;
+
 // From the kernel values of one query with all support vectors to its decision values.
 class Decision {
  public:
@@ -35,6 +38,18 @@ class Decision {
     for (Index a = 0; a < in_.classes; ++a)
       for (Index b = a + 1; b < in_.classes; ++b, ++pair)
         out[pair] = share(k, a, b - 1) + share(k, b, a) - in_.rho[pair];
+  }
+
+  // Calls visit(support vector, pair, coefficient) for every pair a support vector takes part in.
+  template <class Visit>
+  void for_each_coefficient(const Visit& visit) const {
+    for (Index s = 0; in_.classes == 0 && s < in_.n_sv; ++s) visit(s, 0, in_.dual_coef[s]);
+    Index pair = 0;
+    for (Index a = 0; a < in_.classes; ++a)
+      for (Index b = a + 1; b < in_.classes; ++b, ++pair) {
+        for (Index s = first_[a]; s < first_[a + 1]; ++s) visit(s, pair, in_.dual_coef[(b - 1) * in_.n_sv + s]);
+        for (Index s = first_[b]; s < first_[b + 1]; ++s) visit(s, pair, in_.dual_coef[a * in_.n_sv + s]);
+      }
   }
 
  private:
@@ -69,11 +84,15 @@ bool in_pieces(Index queries, Index at_once, int threads, Watch& watch, const Pi
   return !cancelled;
 }
 
+std::vector<Index> first_rows(Index n) {
+  std::vector<Index> all(n);
+  std::iota(all.begin(), all.end(), Index{0});
+  return all;
+}
+
 template <class T>
 bool by_dots(const PredictInput& input, double* out, Watch& watch) {
-  std::vector<Index> all(input.n_sv);
-  std::iota(all.begin(), all.end(), Index{0});
-  const auto rows = make_samples<T>(input.support_vectors, all, false);
+  const auto rows = make_samples<T>(input.support_vectors, first_rows(input.n_sv), false);
   const Index features = rows->features();
   std::vector<T> squared(input.n_sv);
   for (Index s = 0; s < input.n_sv; ++s) squared[s] = squared_norm<T>(input.support_vectors, s);
@@ -95,6 +114,60 @@ bool by_dots(const PredictInput& input, double* out, Watch& watch) {
       std::copy_n(k.data() + q * width, input.n_sv, line.data());
       decision.values(line.data(), out + (first + q) * decision.pairs());
     }
+  });
+}
+
+// The linear kernel's weight vectors, one a pair, over the columns that occur in the support vectors.
+class Weights {
+ public:
+  explicit Weights(const PredictInput& input)
+      : columns_(std::visit([&](const auto& view) { return ColumnMap(view, first_rows(input.n_sv)); },
+                            input.support_vectors)),
+        decision_(input) {}
+
+  Index size() const { return columns_.size() * decision_.pairs(); }
+
+  void fill(const Matrix& support_vectors) {
+    const Index pairs = decision_.pairs();
+    w_.assign(size(), 0.0);
+    std::visit(
+        [&](const auto& view) {
+          decision_.for_each_coefficient([&](Index s, Index pair, double coefficient) {
+            for_each_entry(view, s, [&](Index k, auto value) {
+              w_[columns_[k] * pairs + pair] += coefficient * static_cast<double>(value);
+            });
+          });
+        },
+        support_vectors);
+  }
+
+  // out[pair] = <w of the pair, row> - rho
+  void decide(const Matrix& queries, Index row, const double* rho, double* out) const {
+    const Index pairs = decision_.pairs();
+    std::fill_n(out, pairs, 0.0);
+    std::visit(
+        [&](const auto& view) {
+          for_each_entry(view, row, [&](Index k, auto value) {
+            const Index at = columns_[k];
+            if (at < 0) return;
+            for (Index p = 0; p < pairs; ++p) out[p] += w_[at * pairs + p] * static_cast<double>(value);
+          });
+        },
+        queries);
+    for (Index p = 0; p < pairs; ++p) out[p] -= rho[p];
+  }
+
+ private:
+  ColumnMap columns_;
+  Decision decision_;
+  std::vector<double> w_;  // [column][pair]
+};
+
+bool by_weights(const PredictInput& input, Weights& weights, double* out, Watch& watch) {
+  weights.fill(input.support_vectors);
+  const Index pairs = Decision(input).pairs();
+  return in_pieces(row_count(input.x), kMaxQueries, input.threads, watch, [&](Index first, Index last) {
+    for (Index q = first; q < last; ++q) weights.decide(input.x, q, input.rho, out + q * pairs);
   });
 }
 
@@ -145,6 +218,10 @@ bool decision_values(const PredictInput& input, double* out, Watch& watch) {
   if (column_count(input.support_vectors) != column_count(input.x))
     throw InvalidInput("X has " + std::to_string(column_count(input.x)) + " features, the support vectors " +
                        std::to_string(column_count(input.support_vectors)));
+  if (input.kernel.type == KernelType::linear) {
+    Weights weights(input);
+    if (weights.size() <= kMostWeights) return by_weights(input, weights, out, watch);
+  }
   return is_single_precision(input.x) && is_single_precision(input.support_vectors)
              ? by_dots<float>(input, out, watch)
              : by_dots<double>(input, out, watch);

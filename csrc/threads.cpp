@@ -16,7 +16,9 @@ constexpr std::chrono::milliseconds kIdle{50};
 // More threads than this only wait for each other.
 constexpr int kMostPerCore = 4;
 
-inline void relax() {
+// Pauses, and now and then lets another thread have the core: there may be more threads than cores.
+inline void relax(int spin) {
+  if (spin % 64 == 63) return std::this_thread::yield();
 #if defined(__x86_64__)
   __builtin_ia32_pause();
 #endif
@@ -65,7 +67,7 @@ void ThreadPool::wait_for_workers(const std::function<void()>& idle) {
   std::unique_lock<std::mutex> lock(mutex_);
   open_ = false;
   lock.unlock();
-  for (int spin = 0; spin < kSpins && busy_ > 0; ++spin) relax();
+  for (int spin = 0; spin < kSpins && busy_ > 0; ++spin) relax(spin);
   lock.lock();
   while (!done_.wait_for(lock, kIdle, [this] { return busy_ == 0; })) {
     if (!idle) continue;
@@ -88,7 +90,7 @@ void ThreadPool::work() {
 }
 
 bool ThreadPool::wait_for_job(std::uint64_t seen) {
-  for (int spin = 0; spin < kSpins && job_ == seen; ++spin) relax();
+  for (int spin = 0; spin < kSpins && job_ == seen; ++spin) relax(spin);
   if (job_ == seen) {
     std::unique_lock<std::mutex> lock(mutex_);
     wake_.wait(lock, [this, seen] { return job_ != seen; });

@@ -301,3 +301,17 @@ class TestOutput:
             env=os.environ | {"PYTHONPATH": home},
         )
         assert (run.stdout, run.stderr) == (b"", b"")
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("to_rows", [np.asarray, sp.csr_array])
+def test_linear_decisions_are_those_of_the_support_vectors(classes, to_rows) -> None:
+    X, y = make_classification(
+        200, 12, n_informative=8, n_classes=classes, random_state=0, n_clusters_per_class=1
+    )
+    rows = to_rows(X)
+    linear = SVC(kernel="linear", decision_function_shape="ovo").fit(rows, y)
+    by_vectors = SVC(kernel="poly", degree=1, gamma=1.0, decision_function_shape="ovo").fit(rows, y)
+    np.testing.assert_allclose(
+        linear.decision_function(rows), by_vectors.decision_function(rows), rtol=1e-9, atol=1e-9
+    )

@@ -51,7 +51,8 @@ class SVC(BaseSVC):
     solver : {"smo", "decomposition"}, default="smo"
         "smo" follows LIBSVM step by step. "decomposition" keeps the weight vector and solves for a
         few hundred variables at a time: for ``kernel="linear"`` and ``selector="wss2"`` only, it
-        reaches the same optimum, to the same ``tol``, in less time on many or sparse rows.
+        reaches the same optimum, to the same ``tol``, in less time on many or sparse rows;
+        ``shrinking`` does not apply to it.
     selector : {"wss2", "wss1", "wss3", "wss4", "wss-wr", "dpwss"}, default="wss2"
         The rule that picks the next pair of variables. "dpwss" carries no privacy guarantee.
     selection_epsilon : float, default=1.0
