@@ -41,6 +41,7 @@ class Scans {
 
   SecondOrder second_order(const double* v, const float* ki, const double* diag, const std::uint8_t* side,
                            std::uint8_t bit, double m, double diag_i, Index n) const {
+    if (part_size(n) >= n) return simd().second_order(v, ki, diag, side, bit, m, diag_i, n);
     std::array<double, kMost> lowest;
     lowest.fill(std::numeric_limits<double>::infinity());
     const Extreme best = largest(n, [&](Index from, Index count) {
@@ -73,6 +74,7 @@ class Scans {
   // The largest of what part(first element, how many) finds; among equals, the last.
   template <class Part>
   Extreme largest(Index n, const Part& part) const {
+    if (part_size(n) >= n) return part(0, n);
     std::array<Extreme, kMost> found;
     found.fill({-std::numeric_limits<double>::infinity(), -1});
     in_parts(n, [&](Index p, Index from, Index count) {
