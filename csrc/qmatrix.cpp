@@ -9,8 +9,8 @@ namespace dpsvm {
 
 namespace {
 
-// Rows computed together when it is known which will be needed.
-constexpr Index kBatch = 32;
+// Rows asked for together when it is known which will be needed, and of them computed together.
+constexpr Index kBatch = 256, kBlock = 32;
 
 // Whole rows from which a cache is large enough to spend on what may be needed.
 constexpr Index kManyRows = 256;
@@ -48,19 +48,26 @@ class CachedKernel {
     return data;
   }
 
-  // Rows not begun yet are computed as one block.
+  // What is missing of the rows is computed in blocks, those that were begun with others as far as they.
   void prefetch(const std::vector<Index>& at, const std::vector<Index>& ids, Index length) {
     length = stretched(length);
-    std::vector<Index> missing;
+    std::vector<std::pair<Index, std::size_t>> missing;  // valid entries, which
+    for (std::size_t k = 0; k < at.size(); ++k)
+      if (const Index valid = cache_.valid(ids[k]); valid < length) missing.emplace_back(valid, k);
+    std::sort(missing.begin(), missing.end());
+    std::vector<Index> rows;
     std::vector<float*> out;
-    for (std::size_t k = 0; k < at.size(); ++k) {
-      if (!is_new(ids[k])) continue;
-      missing.push_back(at[k]);
-      out.push_back(cache_.fetch(ids[k], length).data);
-      computed(ids[k], 0, length);
+    for (std::size_t m = 0; m < missing.size(); ++m) {
+      const auto [valid, k] = missing[m];
+      rows.push_back(at[k]);
+      out.push_back(cache_.fetch(ids[k], length).data + valid);
+      computed(ids[k], valid, length);
+      const bool last = m + 1 == missing.size() || missing[m + 1].first != valid;
+      if (!last && static_cast<Index>(rows.size()) < kBlock) continue;
+      compute(rows.data(), static_cast<Index>(rows.size()), valid, length, out.data());
+      rows.clear();
+      out.clear();
     }
-    if (!missing.empty())
-      compute(missing.data(), static_cast<Index>(missing.size()), 0, length, out.data());
   }
 
   Index batch(Index length) const {
@@ -143,16 +150,13 @@ class DoubledQ final : public QMatrix {
       : samples_(std::move(kernel), bytes, statistics_), sample_(2 * samples_.kernel().size()) {
     const Index n = samples_.kernel().size();
     for (Index t = 0; t < 2 * n; ++t) sample_[t] = t % n;
-    for (auto& line : lines_) line.resize(2 * n);
+    for (Line& line : lines_) line.values.resize(2 * n);
   }
 
   const float* row(Index i, Index length) override {
     const Index s = sample_[i], whole = samples_.kernel().size();
     if (samples_.is_new(s)) compute_ahead(i, whole, samples_.together(whole));
-    const float* values = samples_.row(s, s, whole);
-    std::vector<float>& line = lines_[next_ = 1 - next_];
-    for (Index t = 0; t < length; ++t) line[t] = values[sample_[t]];
-    return line.data();
+    return in_order(s, samples_.row(s, s, whole), length);
   }
 
   bool kept(Index i) const override { return samples_.kept(sample_[i]); }
@@ -171,13 +175,30 @@ class DoubledQ final : public QMatrix {
 
   void swap(const std::vector<Swap>& swaps) override {
     for (const auto& [i, j] : swaps) std::swap(sample_[i], sample_[j]);
+    for (Line& line : lines_) line.length = 0;
   }
 
  private:
+  // A row in the order of the variables, as far as it was gathered.
+  struct Line {
+    Index sample = 0, length = 0;
+    std::vector<float> values;
+  };
+
+  // The two rows used last stay gathered: a step uses each of them several times.
+  const float* in_order(Index sample, const float* row, Index length) {
+    if (lines_[last_].sample != sample) last_ = 1 - last_;
+    Line& line = lines_[last_];
+    if (line.sample != sample) line.length = 0;
+    line.sample = sample;
+    for (; line.length < length; ++line.length) line.values[line.length] = row[sample_[line.length]];
+    return line.values.data();
+  }
+
   CachedKernel samples_;
   std::vector<Index> sample_;  // position -> sample
-  std::vector<float> lines_[2];
-  int next_ = 0;
+  Line lines_[2];
+  int last_ = 0;
 };
 
 }  // namespace

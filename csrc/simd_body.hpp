@@ -223,23 +223,26 @@ SecondOrder second_order(const double* v, const float* ki, const double* diag, c
 }
 
 // Features taken at a time, so that a panel's share stays in the first-level cache for all the queries.
-constexpr Index kDepth = 256;
+constexpr Index kDepth = 192;
 
-// Features fetched ahead of those being multiplied: panels come from memory.
+// Features fetched ahead of those being multiplied where a share is read once.
 constexpr Index kAhead = 64;
 
 // Features [from, to) of R queries against P panels, summed in registers on top of what `out` holds unless from is 0.
+// Meanwhile memory is fetched from `ahead` of each panel on, `step` bytes for each feature.
 template <class V, int R, int P, class T>
 inline __attribute__((always_inline)) void micro_kernel(const T* panels, Index depth, Index from, Index to,
-                                                        const T* const* queries, T* out, Index ld) {
+                                                        const T* const* queries, T* out, Index ld, const T* ahead,
+                                                        Index step) {
   constexpr int N = kPanelBytes / sizeof(V);
   constexpr Index lanes = sizeof(V) / sizeof(T);
   V sum[R][P][N];
   for (int r = 0; r < R; ++r)
     for (int p = 0; p < P; ++p)
       for (int n = 0; n < N; ++n) sum[r][p][n] = from > 0 ? load<V>(out + r * ld + p * kPanel<T> + n * lanes) : V{};
-  for (Index k = from; k < to; ++k) {
-    for (int p = 0; p < P; ++p) __builtin_prefetch(panels + (p * depth + k + kAhead) * kPanel<T>);
+  const char* fetch = reinterpret_cast<const char*>(ahead);
+  for (Index k = from; k < to; ++k, fetch += step) {
+    for (int p = 0; p < P; ++p) __builtin_prefetch(fetch + p * depth * kPanelBytes);
     V x[P][N];
     for (int p = 0; p < P; ++p)
       for (int n = 0; n < N; ++n)
@@ -255,17 +258,32 @@ inline __attribute__((always_inline)) void micro_kernel(const T* panels, Index d
       for (int n = 0; n < N; ++n) store(out + r * ld + p * kPanel<T> + n * lanes, sum[r][p][n]);
 }
 
+// R queries after R queries against a share of one panel; each pass fetches its part of the share at `next`, which is
+// there when the last pass is through.
+template <class V, int R, class T>
+inline __attribute__((always_inline)) void many_queries(const T* panel, Index depth, Index from, Index to,
+                                                        const T* const* queries, Index count, T* out, Index ld,
+                                                        const T* next) {
+  const Index passes = count / R, step = (kPanelBytes + passes - 1) / passes;
+  for (Index pass = 0; pass < passes; ++pass)
+    micro_kernel<V, R, 1>(panel, depth, from, to, queries + pass * R, out + pass * R * ld, ld,
+                          next + (to - from) * kPanel<T> * pass / passes, step);
+}
+
 // Fewer queries than R against up to kGroup panels, several at a time: enough sums to hide the latency of an addition.
 constexpr Index kGroup = 4;
 
 template <class V, int R, int P, class T>
 inline __attribute__((always_inline)) void few_queries(const T* panels, Index n, Index depth, Index from, Index to,
                                                        const T* const* queries, T* out, Index ld) {
+  const auto against = [&](Index p, auto together) {
+    const T* here = panels + p * depth * kPanel<T>;
+    micro_kernel<V, R, decltype(together)::value>(here, depth, from, to, queries, out + p * kPanel<T>, ld,
+                                                  here + (from + kAhead) * kPanel<T>, kPanelBytes);
+  };
   Index p = 0;
-  for (; p + P <= n; p += P)
-    micro_kernel<V, R, P>(panels + p * depth * kPanel<T>, depth, from, to, queries, out + p * kPanel<T>, ld);
-  for (; p < n; ++p)
-    micro_kernel<V, R, 1>(panels + p * depth * kPanel<T>, depth, from, to, queries, out + p * kPanel<T>, ld);
+  for (; p + P <= n; p += P) against(p, std::integral_constant<int, P>());
+  for (; p < n; ++p) against(p, std::integral_constant<int, 1>());
 }
 
 // Panels outside, queries inside: panels are read from memory once for all the queries.
@@ -279,10 +297,12 @@ void dots(const T* panels, Index n_panels, Index depth, const T* const* queries,
     T* to = out + p * kPanel<T>;
     for (Index from = 0, end;; from = end) {
       end = depth - from < 2 * kDepth ? depth : from + kDepth;
-      for (Index q = 0; q < n; ++q)
-        for (Index r = 0; r < many; r += R)
-          micro_kernel<V, R, 1>(here + q * depth * kPanel<T>, depth, from, end, queries + r,
-                                to + q * kPanel<T> + r * ld, ld);
+      const T* next_share = here + (end < depth ? end : n * depth) * kPanel<T>;
+      for (Index q = 0; q < n && many > 0; ++q) {
+        const T* panel = here + q * depth * kPanel<T>;
+        const T* next = q + 1 < n ? panel + (depth + from) * kPanel<T> : next_share;
+        many_queries<V, R>(panel, depth, from, end, queries, many, to + q * kPanel<T>, ld, next);
+      }
       Index r = many;
       for (; r + 2 <= count; r += 2) few_queries<V, 2, 2>(here, n, depth, from, end, queries + r, to + r * ld, ld);
       if (r < count) few_queries<V, 1, 4>(here, n, depth, from, end, queries + r, to + r * ld, ld);
