@@ -101,7 +101,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     shared = shared_folder(options.shared)
     full = options.all and options.workloads is None
     single = "float32" if options.float32 else "float64"
-    dtypes = ("float64", "float32") if options.all else (single,)
+    dtypes = ("float32", "float64") if options.all else (single,)
     boards: dict[str, Board] = {dtype: {} for dtype in dtypes}
 
     def record() -> None:

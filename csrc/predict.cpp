@@ -11,9 +11,12 @@ namespace dpsvm {
 
 namespace {
 
-// Kernel values kept at a time by each thread.
-constexpr Index kBlockBytes = Index{2} << 20;
+// Kernel values kept at a time by each thread: its second-level cache holds them.
+constexpr Index kBlockBytes = Index{1} << 19;
 constexpr Index kMaxQueries = 64;
+
+// Queries that loops take at once.
+constexpr Index kWhole = 4;
 
 // Weight vectors together may be this long; beyond, support vectors are multiplied one by one.
 constexpr Index kMostWeights = Index{1} << 22;
@@ -100,7 +103,8 @@ bool by_dots(const PredictInput& input, double* out, Watch& watch) {
   const Decision decision(input);
   const Index width = (input.n_sv + Samples<T>::kAlign - 1) / Samples<T>::kAlign * Samples<T>::kAlign;
   const Index line_bytes = (width + features + 1) * static_cast<Index>(sizeof(T));
-  const Index at_once = std::clamp<Index>(kBlockBytes / line_bytes, 1, kMaxQueries);
+  const Index fitting = std::clamp<Index>(kBlockBytes / line_bytes, 1, kMaxQueries);
+  const Index at_once = fitting < kWhole ? fitting : fitting - fitting % kWhole;
   return in_pieces(row_count(input.x), at_once, input.threads, watch, [&](Index first, Index last) {
     const Index count = last - first;
     Queries<T> packed;
