@@ -108,6 +108,32 @@ void cached_rows_survive_any_order_of_requests(bool doubled) {
   CHECK(q->statistics().seconds > 0);
 }
 
+// Rows begun to different lengths are extended together; what each had stays, nothing is computed twice.
+void rows_begun_short_are_extended_in_blocks() {
+  const Index n = 90, d = 3, count = 70;
+  const Cloud cloud = make_cloud(n, d, 0.0, 4);
+  const KernelSpec spec;
+  ThreadPool alone(1);
+  auto q = make_qmatrix(make_kernel(cloud.view(), all_rows(n), spec, alone), 8 * n * n * sizeof(float), false);
+  const auto rows = all_rows(count);
+  CHECK(q->batch(n) >= count);
+  std::int64_t values = 0;
+  for (Index i = 0; i < count; ++i) {
+    const Index length = 10 * (i % 3);
+    if (length > 0) q->row(i, length);
+    values += n - length;
+  }
+  const std::int64_t before = q->statistics().evaluations;
+  q->prefetch(rows.data(), count, n);
+  CHECK_EQUAL(q->statistics().evaluations - before, values);
+  for (Index i = 0; i < count; ++i) {
+    const float* row = q->row(i, n);
+    for (Index t = 0; t < n; ++t)
+      CHECK(std::fabs(row[t] - formula(spec, &cloud.x[i * d], &cloud.x[t * d], d)) < 1e-6);
+  }
+  CHECK_EQUAL(q->statistics().evaluations - before, values);
+}
+
 void values_beyond_single_precision_are_refused() {
   const std::vector<double> x = {1e30, 1.0};
   const DenseView<double> view{x.data(), 2, 1, 1};
@@ -131,6 +157,7 @@ int main() {
   }
   cached_rows_survive_any_order_of_requests(false);
   cached_rows_survive_any_order_of_requests(true);
+  rows_begun_short_are_extended_in_blocks();
   far_columns_cost_nothing();
   values_beyond_single_precision_are_refused();
   return check::result();
