@@ -158,6 +158,13 @@ def test_growth_tells_seconds_and_exponents() -> None:
     assert "scikit-learn: exponent " in done.stdout
 
 
+def test_accounting_lies_between_dp_accountings_bounds() -> None:
+    pytest.importorskip("dp_accounting")
+    done = run_bench("accounting.py", "--quick")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "optimistic and pessimistic estimates: 4 of 4" in done.stdout
+
+
 @needs_data
 def test_dpwss_behaves_as_published_on_a_few_seeds() -> None:
     done = run_bench("dpwss.py", str(SHARED), "--quick")

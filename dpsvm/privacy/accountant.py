@@ -1,0 +1,390 @@
+"""A budget for privacy: charged before anything is released, kept in memory or in a ledger file."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from dpsvm._streams import atomic_write
+from dpsvm.privacy.accounting import Approximate, Event, Gaussian, Pure, Rdp, ZCdp, epsilon_of
+from dpsvm.privacy.guarantee import NEIGHBOURING, Guarantee, check_epsilon, check_neighbouring
+
+FORMAT = "dpsvm privacy ledger, version 1"
+_KINDS: dict[str, Callable[..., Event]] = {
+    kind.__name__: kind for kind in (Pure, Approximate, Gaussian, ZCdp, Rdp)
+}
+_ROUNDING = 1e-12  # three charges of 0.1 fit into 0.3
+
+
+class BudgetError(ValueError):
+    """A charge that the budget does not cover; nothing was charged, nothing may be released."""
+
+
+@dataclass(frozen=True)
+class Charge:
+    """One line of a ledger."""
+
+    event: Event
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """A budget and what has been charged to it."""
+
+    epsilon: float
+    delta: float
+    neighbouring: str
+    charges: tuple[Charge, ...] = ()
+
+    def spent(self, more: Sequence[Event] = ()) -> float:
+        """The epsilon, at the budget's delta, of all charges and of some more."""
+        return epsilon_of([*(charge.event for charge in self.charges), *more], self.delta)
+
+    def to_json(self) -> str:
+        """The text of a ledger file."""
+        charges = [
+            {"label": charge.label, "kind": type(charge.event).__name__, **asdict(charge.event)}
+            for charge in self.charges
+        ]
+        budget = {"epsilon": self.epsilon, "delta": self.delta, "neighbouring": self.neighbouring}
+        return json.dumps({"format": FORMAT, **budget, "charges": charges}, indent=1) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str, path: str) -> Ledger:
+        """Read a ledger file; what is no ledger is a ValueError that names it."""
+        try:
+            content = json.loads(text)
+            if content["format"] != FORMAT:
+                raise ValueError(f"its format is {content['format']!r}, not {FORMAT!r}")
+            charges = tuple(_charge(line) for line in content["charges"])
+            return cls(
+                *_budget(**{k: content[k] for k in ("epsilon", "delta", "neighbouring")}), charges
+            )
+        except (ValueError, KeyError, TypeError) as error:
+            reason = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else error
+            raise ValueError(f"{path}: not a privacy ledger: {reason}") from error
+
+
+class BudgetAccountant:
+    """Keeps the releases from one data set within (epsilon, delta).
+
+    epsilon, delta : float
+        The budget. Without delta only pure releases fit. Left out when a ledger file is opened,
+        which holds them.
+    neighbouring : "add-remove", "replace" or "column"
+        The relation all charges must be proved under.
+    path : path, optional
+        A ledger file, shared by threads and processes: every charge is checked and written, whole,
+        under a lock. Opening a ledger never resets it.
+    create : bool
+        Begin a new ledger file. It must not exist; without ``create`` it must.
+
+    A charge is made before what it pays for is computed. If that then fails, the charge stands.
+    ``copy.deepcopy`` and ``sklearn.base.clone`` give the accountant itself: a copy would double the
+    budget. For the same reason an accountant without a file arrives in another process, or from a
+    pickle, closed.
+
+    >>> accountant = BudgetAccountant(1.0)
+    >>> accountant.spend(Pure(0.25), label="count")
+    >>> accountant.spend(0.5)
+    >>> print(accountant.total())
+    epsilon = 0.75 (add-remove)
+    >>> accountant.remaining()
+    0.25
+    >>> accountant.spend(0.5)
+    Traceback (most recent call last):
+    ...
+    dpsvm.privacy.accountant.BudgetError: epsilon = 0.5 does not fit: 0.75 of 1 is spent (delta = 0)
+
+    As a context manager it is closed at the end, and takes no more charges:
+
+    >>> with BudgetAccountant(1.0) as accountant:
+    ...     accountant.spend(0.5)
+    >>> accountant.spend(0.1)
+    Traceback (most recent call last):
+    ...
+    dpsvm.privacy.accountant.BudgetError: this accountant is closed
+    """
+
+    def __init__(
+        self,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        *,
+        neighbouring: str | None = None,
+        path: str | os.PathLike[str] | None = None,
+        create: bool = False,
+    ) -> None:
+        self._closed = False
+        asked = {"epsilon": epsilon, "delta": delta, "neighbouring": neighbouring}
+        if path is None:
+            self._store: _Memory | _File = _Memory(_new_ledger(**asked))
+            return
+        self._store = _File(Path(path).absolute())
+        if create:
+            self._store.begin(_new_ledger(**asked))
+        _check_same(asked, self._store.read(), os.fspath(path))
+
+    @property
+    def charges(self) -> tuple[Charge, ...]:
+        """What has been charged so far, in order.
+
+        >>> accountant = BudgetAccountant(1.0)
+        >>> accountant.spend(0.5, label="first")
+        >>> accountant.charges
+        (Charge(event=Pure(epsilon=0.5), label='first'),)
+        """
+        return self._store.read().charges
+
+    def check(
+        self,
+        event: Event | float,
+        delta: float = 0.0,
+        *,
+        times: int = 1,
+        neighbouring: str | None = None,
+    ) -> None:
+        """Raise BudgetError unless the release, made so many times, would fit.
+
+        >>> BudgetAccountant(1.0).check(0.3, times=3)
+        >>> try:
+        ...     BudgetAccountant(1.0).check(0.3, times=4)
+        ... except BudgetError as refusal:
+        ...     print(refusal)
+        4 x epsilon = 0.3 does not fit: 0 of 1 is spent (delta = 0)
+        """
+        self._check(self._store.read(), [_event(event, delta)] * times, neighbouring)
+
+    def spend(
+        self,
+        event: Event | float,
+        delta: float = 0.0,
+        *,
+        label: str = "",
+        neighbouring: str | None = None,
+    ) -> None:
+        """Charge a release that is about to be made, or raise BudgetError and charge nothing.
+
+        event : event or float
+            What is known of the release (see :mod:`dpsvm.privacy.accounting`); a number is its
+            epsilon.
+        delta : float
+            Its delta, with an epsilon.
+        label : str
+            What the release is, for whoever reads the ledger.
+        neighbouring : str, optional
+            The relation the event is proved under; must be the budget's.
+
+        >>> accountant = BudgetAccountant(1.0)
+        >>> accountant.spend(0.25, label="histogram")
+        >>> accountant.remaining()
+        0.75
+        """
+        charge = Charge(_event(event, delta), str(label))
+
+        def add(ledger: Ledger) -> Ledger:
+            self._check(ledger, [charge.event], neighbouring)
+            return replace(ledger, charges=(*ledger.charges, charge))
+
+        self._store.update(add)
+
+    def total(self) -> Guarantee:
+        """What all the charges together guarantee, at the budget's delta.
+
+        >>> print(BudgetAccountant(1.0).total())
+        epsilon = 0 (add-remove)
+        """
+        ledger = self._store.read()
+        return Guarantee(ledger.spent(), ledger.delta, ledger.neighbouring)
+
+    def remaining(self) -> float:
+        """An epsilon that one more pure release may have.
+
+        Tight composition may leave room for a little more: ``check`` knows.
+
+        >>> BudgetAccountant(2.0).remaining()
+        2.0
+        """
+        ledger = self._store.read()
+        return max(ledger.epsilon - ledger.spent(), 0.0)
+
+    def close(self) -> None:
+        """Take no more charges. A ledger file can be opened again."""
+        self._closed = True
+
+    def __enter__(self) -> BudgetAccountant:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __copy__(self) -> BudgetAccountant:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> BudgetAccountant:
+        return self
+
+    def __reduce__(self) -> tuple[Callable[..., BudgetAccountant], tuple[Any, ...]]:
+        if isinstance(self._store, _File):
+            return _reopened, (self._store.path, self._closed)
+        return _closed_copy, (self._store.read(),)
+
+    def __repr__(self) -> str:
+        ledger = self._store.read()
+        budget = f"{ledger.epsilon!r}, {ledger.delta!r}, neighbouring={ledger.neighbouring!r}"
+        where = f", path={str(self._store.path)!r}" if isinstance(self._store, _File) else ""
+        return f"BudgetAccountant({budget}{where})"
+
+    def _check(self, ledger: Ledger, events: Sequence[Event], neighbouring: str | None) -> None:
+        if self._closed:
+            raise BudgetError("this accountant is closed")
+        if neighbouring is not None and neighbouring != ledger.neighbouring:
+            raise BudgetError(
+                f"a release proved private under {neighbouring!r} cannot be charged to a budget "
+                f"for {ledger.neighbouring!r}"
+            )
+        if ledger.spent(events) <= ledger.epsilon * (1 + _ROUNDING):
+            return
+        what = (
+            _describe(events[0]) if len(events) == 1 else f"{len(events)} x {_describe(events[0])}"
+        )
+        raise BudgetError(
+            f"{what} does not fit: {ledger.spent():g} of {ledger.epsilon:g} is spent "
+            f"(delta = {ledger.delta:g})"
+        )
+
+
+class _Memory:
+    """A ledger that lives as long as its accountant."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._lock = threading.Lock()
+
+    def read(self) -> Ledger:
+        return self._ledger
+
+    def update(self, change: Callable[[Ledger], Ledger]) -> None:
+        with self._lock:
+            self._ledger = change(self._ledger)
+
+
+class _File:
+    """A ledger file, replaced whole at every charge while a lock file beside it is held."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def begin(self, ledger: Ledger) -> None:
+        with self._locked():
+            if self.path.exists():
+                raise FileExistsError(
+                    f"{self.path}: there is a ledger already; open it without create"
+                )
+            self._write(ledger)
+
+    def read(self) -> Ledger:
+        try:
+            text = self.path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise FileNotFoundError(
+                f"{self.path}: no such ledger; create=True begins a new one"
+            ) from None
+        return Ledger.from_json(text, str(self.path))
+
+    def update(self, change: Callable[[Ledger], Ledger]) -> None:
+        with self._locked():
+            self._write(change(self.read()))
+
+    def _write(self, ledger: Ledger) -> None:
+        with atomic_write(self.path) as file:
+            file.write(ledger.to_json())
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        # Opened anew each time: the lock then keeps threads apart as well as processes. The system
+        # gives it up when the holder dies.
+        with open(f"{self.path}.lock", "a+b") as file:
+            _lock(file.fileno())
+            yield
+
+
+def _lock(descriptor: int) -> None:
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        import msvcrt
+
+        msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)  # type: ignore[attr-defined,unused-ignore]
+    else:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+
+
+def _budget(epsilon: Any, delta: Any, neighbouring: Any) -> tuple[float, float, str]:
+    if epsilon is None:
+        raise ValueError("epsilon must be given: a budget has no default")
+    limit = math.inf if epsilon == math.inf else check_epsilon(epsilon)
+    number = 0.0 if delta is None else float(delta)
+    if not 0 <= number < 1:
+        raise ValueError(f"delta must be a number from 0 to 1, got {delta!r}")
+    return limit, number, check_neighbouring(neighbouring or NEIGHBOURING[0])
+
+
+def _new_ledger(**asked: Any) -> Ledger:
+    return Ledger(*_budget(**asked))
+
+
+def _check_same(asked: dict[str, Any], ledger: Ledger, path: str) -> None:
+    for name, value in asked.items():
+        if value is not None and value != getattr(ledger, name):
+            raise ValueError(
+                f"{path}: the ledger's {name} is {getattr(ledger, name)!r}, not {value!r}"
+            )
+
+
+def _charge(line: dict[str, Any]) -> Charge:
+    fields = dict(line)
+    label, kind = fields.pop("label"), fields.pop("kind")
+    if kind not in _KINDS:
+        raise ValueError(f"{kind!r} is no kind of charge")
+    return Charge(_KINDS[kind](**fields), str(label))
+
+
+def _event(event: Event | float, delta: float) -> Event:
+    if isinstance(event, Event):
+        if delta:
+            raise ValueError(f"delta = {delta!r} belongs to an epsilon, not to {event!r}")
+        return event
+    return Approximate(event, delta) if delta else Pure(event)
+
+
+def _describe(event: Event) -> str:
+    if isinstance(event, Pure):
+        return f"epsilon = {event.epsilon:g}"
+    if isinstance(event, Approximate):
+        return f"epsilon = {event.epsilon:g}, delta = {event.delta:g}"
+    if isinstance(event, Rdp):
+        return f"Rdp of {len(event.orders)} orders"
+    return repr(event)
+
+
+def _reopened(path: Path, closed: bool) -> BudgetAccountant:
+    accountant = BudgetAccountant(path=path)
+    if closed:
+        accountant.close()
+    return accountant
+
+
+def _closed_copy(ledger: Ledger) -> BudgetAccountant:
+    accountant = BudgetAccountant(ledger.epsilon, ledger.delta, neighbouring=ledger.neighbouring)
+    accountant._store = _Memory(ledger)
+    accountant.close()
+    return accountant

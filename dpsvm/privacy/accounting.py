@@ -1,0 +1,358 @@
+"""What releases cost together: composition, conversion and calibration.
+
+A release is described by an event: the strongest statement that is proved about it.
+
+    Pure(epsilon)                epsilon-differential privacy
+    Approximate(epsilon, delta)  (epsilon, delta)-differential privacy, nothing more known
+    Gaussian(mu)                 Gaussian noise of standard deviation sensitivity / mu
+    ZCdp(rho)                    rho-zero-concentrated differential privacy
+    Rdp(orders, values)          Renyi differential privacy, one value for each order
+
+:func:`epsilon_of` composes events, which may be chosen one after the other in the light of earlier
+releases, by every rule that applies, and returns the smallest epsilon:
+
+* Gaussians alone: exactly, mu = sqrt(sum of mu**2), delta(epsilon) = Phi(mu/2 - epsilon/mu) -
+  exp(epsilon) Phi(-mu/2 - epsilon/mu) (Balle and Wang 2018; Dong, Roth and Su 2022).
+* Everything through Renyi divergences, which add up. A pure event is bounded by randomised
+  response, which dominates it; an approximate one is, but for a mass of delta, a pure one (Kairouz,
+  Oh and Viswanath 2015), so that its delta is set aside.
+* The pure and approximate events by adding their epsilons, the others by the rules above.
+
+Rounding: searches stop at neighbouring floats and return the one on the safe side, a larger epsilon
+or a smaller mu. The formulas themselves are evaluated in floating point, to some 1e-13 of their
+value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import log_ndtr
+
+from dpsvm.privacy.guarantee import check_delta, check_epsilon
+
+ORDERS: tuple[float, ...] = (
+    *(1 + k / 100 for k in range(2, 100)),
+    *(2 + k / 20 for k in range(160)),
+    *range(10, 64),
+    *(2.0**k for k in range(6, 21)),
+)
+"""The orders of Renyi divergence that are tried."""
+
+
+@dataclass(frozen=True)
+class Pure:
+    """A release that is epsilon-differentially private.
+
+    >>> epsilon_of([Pure(0.5), Pure(0.25)], delta=0)
+    0.75
+    """
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.epsilon)
+
+    def rdp(self, orders: ArrayLike) -> NDArray[np.float64]:
+        """Renyi divergences of randomised response, the worst of all epsilon-private releases."""
+        order = np.asarray(orders, np.float64)
+        yes, no = -np.logaddexp(0.0, -self.epsilon), -np.logaddexp(0.0, self.epsilon)
+        both = np.logaddexp(order * yes + (1 - order) * no, order * no + (1 - order) * yes)
+        return np.asarray(np.minimum(np.maximum(both, 0.0) / (order - 1), self.epsilon))
+
+
+@dataclass(frozen=True)
+class Approximate:
+    """A release that is (epsilon, delta)-differentially private.
+
+    >>> epsilon_of([Approximate(0.5, 1e-6), Approximate(0.5, 1e-6)], delta=2e-6)
+    1.0
+    """
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.epsilon)
+        check_delta(self.delta)
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """A release with Gaussian noise, mu = sensitivity / standard deviation.
+
+    >>> round(epsilon_of([Gaussian(0.2)] * 25, delta=1e-5), 4)
+    4.3772
+    """
+
+    mu: float
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.mu, "mu")
+
+    def rdp(self, orders: ArrayLike) -> NDArray[np.float64]:
+        """Renyi divergences of two Gaussians that lie mu standard deviations apart."""
+        return np.asarray(orders, np.float64) * (self.mu**2 / 2)
+
+
+@dataclass(frozen=True)
+class ZCdp:
+    """A release that is rho-zero-concentrated differentially private.
+
+    >>> epsilon_of([ZCdp(0.5)], delta=1e-5) > epsilon_of([Gaussian(1.0)], delta=1e-5)
+    True
+    """
+
+    rho: float
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.rho, "rho")
+
+    def rdp(self, orders: ArrayLike) -> NDArray[np.float64]:
+        """Its Renyi divergences, by definition."""
+        return np.asarray(orders, np.float64) * self.rho
+
+
+@dataclass(frozen=True)
+class Rdp:
+    """A release of known Renyi divergences, one for each order.
+
+    >>> epsilon_of([Rdp((2.0, 8.0), (0.1, 0.4))], delta=1e-5) < 2
+    True
+    """
+
+    orders: tuple[float, ...]
+    values: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "orders", tuple(map(float, self.orders)))
+        object.__setattr__(self, "values", tuple(map(float, self.values)))
+        if not self.orders or len(self.orders) != len(self.values):
+            raise ValueError(
+                f"as many values as orders are needed, at least one, got {len(self.values)} "
+                f"values for {len(self.orders)} orders"
+            )
+        for order in self.orders:
+            if not 1 < order < math.inf:
+                raise ValueError(f"an order must be a finite number above 1, got {order!r}")
+        for value in self.values:
+            if not value >= 0:
+                raise ValueError(f"a divergence must be a number from 0 on, got {value!r}")
+
+    def rdp(self, orders: ArrayLike) -> NDArray[np.float64]:
+        """The divergences at orders that must be among its own."""
+        known = dict(zip(self.orders, self.values, strict=True))
+        return np.array([known[order] for order in np.asarray(orders, np.float64).tolist()])
+
+
+Event = Pure | Approximate | Gaussian | ZCdp | Rdp
+"""What is known of one release."""
+
+
+def epsilon_of(events: Sequence[Event], delta: float) -> float:
+    """The smallest epsilon that is proved for all the releases together; infinite if none is.
+
+    >>> epsilon_of([], delta=0)
+    0.0
+    >>> epsilon_of([Gaussian(1.0)], delta=0)
+    inf
+    """
+    return min(bounds_on_epsilon(events, delta).values())
+
+
+def bounds_on_epsilon(events: Sequence[Event], delta: float) -> dict[str, float]:
+    """Every bound that applies, by the name of its rule.
+
+    "gaussian" is exact; "renyi" composes Renyi divergences; "basic" adds up epsilons, of each
+    Gaussian, concentrated or Renyi release too, at an equal share of delta.
+
+    >>> rules = bounds_on_epsilon([Gaussian(0.1887)] * 20, delta=2e-5)
+    >>> {rule: round(epsilon, 2) for rule, epsilon in rules.items()}
+    {'basic': 15.67, 'renyi': 3.76, 'gaussian': 3.46}
+    """
+    if not 0 <= delta < 1:
+        raise ValueError(f"delta must be a number from 0 to 1, got {delta!r}")
+    spare = delta - math.fsum(event.delta for event in events if isinstance(event, Approximate))
+    added = math.fsum(e.epsilon for e in events if isinstance(e, Pure | Approximate))
+    noisy = [event for event in events if not isinstance(event, Pure | Approximate)]
+    if spare < -1e-12 * delta:
+        return {"basic": math.inf}
+    spare = max(spare, 0.0)
+    share = spare / len(noisy) if noisy else 0.0
+    bounds = {"basic": math.fsum([added, *(_alone([event], share) for event in noisy)])}
+    if events and spare > 0:
+        bounds["renyi"] = min(
+            _by_renyi(
+                [Pure(e.epsilon) if isinstance(e, Approximate) else e for e in events], spare
+            ),
+            added + _by_renyi(noisy, spare),
+        )
+    if noisy and all(isinstance(event, Gaussian) for event in noisy):
+        bounds["gaussian"] = added + _alone(noisy, spare)
+    return bounds
+
+
+def gaussian_delta(mu: float, epsilon: float) -> float:
+    """The exact delta at epsilon of Gaussian noise with sensitivity / standard deviation = mu.
+
+    >>> round(gaussian_delta(1.0, 1.0), 6)
+    0.126937
+    """
+    if mu <= 0 or epsilon == math.inf:
+        return 0.0
+    if mu == math.inf:
+        return 1.0
+    over = float(log_ndtr(mu / 2 - epsilon / mu))
+    under = epsilon + float(log_ndtr(-mu / 2 - epsilon / mu))
+    return math.exp(over) * -math.expm1(min(under - over, 0.0))
+
+
+def gaussian_epsilon(mu: float, delta: float) -> float:
+    """The smallest epsilon that holds for Gaussian noise at delta, rounded up.
+
+    >>> round(gaussian_epsilon(1.0, 1e-5), 6)
+    4.377178
+    """
+    if mu <= 0 or gaussian_delta(mu, 0.0) <= delta:
+        return 0.0
+    if delta <= 0:
+        return math.inf
+    enough = mu**2 / 2 + mu * math.sqrt(2 * math.log(1 / delta))
+    return _least(lambda epsilon: gaussian_delta(mu, epsilon) <= delta, 0.0, enough)
+
+
+def gaussian_mu(epsilon: float, delta: float) -> float:
+    """The largest mu that holds, rounded down: noise of sensitivity / mu gives (epsilon, delta).
+
+    >>> round(1 / gaussian_mu(1.0, 1e-5), 4)
+    3.7306
+    """
+    check_epsilon(epsilon)
+    check_delta(delta)
+    too_much = 1.0
+    while gaussian_delta(too_much, epsilon) <= delta:
+        too_much *= 2
+    return _most(lambda mu: gaussian_delta(mu, epsilon) <= delta, 0.0, too_much)
+
+
+def rdp_to_epsilon(orders: ArrayLike, values: ArrayLike, delta: float) -> float:
+    """The smallest epsilon at delta that Renyi divergences prove.
+
+    Order a and divergence r give epsilon = r + log(1 - 1/a) - log(delta a) / (a - 1) (Canonne,
+    Kamath and Steinke 2020), and epsilon = 0 where delta >= sqrt(1 - exp(-r)) (Bretagnolle and
+    Huber).
+
+    >>> round(rdp_to_epsilon([2.0, 10.0], [0.2, 1.0], 1e-5), 4)
+    1.918
+    """
+    order, value = np.asarray(orders, np.float64), np.asarray(values, np.float64)
+    if not 0 < delta < 1:
+        return math.inf
+    epsilon = value + np.log1p(-1 / order) - np.log(delta * order) / (order - 1)
+    epsilon = np.where(-np.expm1(-value) <= delta**2, 0.0, epsilon)
+    return float(max(np.min(epsilon), 0.0))
+
+
+def calibrate(events_of: Callable[[float], Sequence[Event]], epsilon: float, delta: float) -> float:
+    """The least noise with which the events it makes stay within (epsilon, delta), rounded up.
+
+    events_of : callable
+        Takes a noise scale above 0 and gives the events; more noise must never cost more.
+
+    >>> noise = calibrate(lambda sigma: [Gaussian(1 / sigma)] * 100, 1.0, 1e-5)
+    >>> round(noise, 3)
+    37.306
+    """
+    check_epsilon(epsilon)
+
+    def holds(noise: float) -> bool:
+        return epsilon_of(events_of(noise), delta) <= epsilon
+
+    enough = 1.0
+    while not holds(enough):
+        enough *= 2
+        if enough > 2.0**100:
+            raise ValueError(f"no noise reaches epsilon = {epsilon!r} at delta = {delta!r}")
+    too_little = enough / 2
+    while holds(too_little):
+        enough, too_little = too_little, too_little / 2
+        if too_little < 2.0**-100:
+            return enough
+    return _least(holds, too_little, enough, digits=12)
+
+
+def dp_accounting_epsilon(events: Sequence[Event], delta: float, *, method: str = "pld") -> float:
+    """The same by the package dp-accounting (``pip install dpsvm[privacy]``).
+
+    method : "pld" or "rdp"
+        Privacy loss distributions, which do not take ``Rdp`` events nor ``ZCdp``; or its Renyi
+        accountant at its own orders, which takes neither ``Pure``, ``Approximate`` nor ``Rdp``.
+
+    >>> dp_accounting_epsilon([], 1e-5, method="magic")
+    Traceback (most recent call last):
+    ...
+    ValueError: method must be 'pld' or 'rdp', got 'magic'
+    """
+    if method not in ("pld", "rdp"):
+        raise ValueError(f"method must be 'pld' or 'rdp', got {method!r}")
+    from dp_accounting import dp_event
+    from dp_accounting.pld import PLDAccountant
+    from dp_accounting.rdp import RdpAccountant
+
+    accountant = PLDAccountant() if method == "pld" else RdpAccountant()
+    makers: dict[type, Callable[[Any], Any]] = {
+        Pure: lambda e: dp_event.EpsilonDeltaDpEvent(e.epsilon, 0.0),
+        Approximate: lambda e: dp_event.EpsilonDeltaDpEvent(e.epsilon, e.delta),
+        Gaussian: lambda e: dp_event.GaussianDpEvent(1 / e.mu),
+        ZCdp: lambda e: dp_event.ZCDpEvent(e.rho),
+    }
+    for event in events:
+        make = makers.get(type(event))
+        if make is None or not accountant.supports(made := make(event)):
+            raise ValueError(f"dp-accounting's {method} accountant does not take {event!r}")
+        accountant.compose(made)
+    return float(accountant.get_epsilon(delta))
+
+
+def _alone(events: Sequence[Gaussian | ZCdp | Rdp], delta: float) -> float:
+    """What releases of one kind cost at delta."""
+    gaussians = [event.mu for event in events if isinstance(event, Gaussian)]
+    if len(gaussians) == len(events):
+        return gaussian_epsilon(math.hypot(*gaussians), delta)
+    return _by_renyi(events, delta)
+
+
+def _by_renyi(events: Sequence[Pure | Gaussian | ZCdp | Rdp], delta: float) -> float:
+    if not events:
+        return 0.0
+    known = [set(event.orders) for event in events if isinstance(event, Rdp)]
+    orders = sorted(set.intersection(*known)) if known else list(ORDERS)
+    if not orders:
+        return math.inf
+    total = np.sum([event.rdp(orders) for event in events], axis=0)
+    return rdp_to_epsilon(orders, total, delta)
+
+
+def _least(
+    holds: Callable[[float], bool], low: float, high: float, *, digits: int | None = None
+) -> float:
+    """The least number for which it holds, given that it holds at `high` and not at `low`."""
+    while True:
+        middle = low + (high - low) / 2
+        if not low < middle < high or (digits and high - low <= 10.0**-digits * high):
+            return high
+        low, high = (low, middle) if holds(middle) else (middle, high)
+
+
+def _most(holds: Callable[[float], bool], low: float, high: float) -> float:
+    """The largest number for which it holds, given that it holds at `low` and not at `high`."""
+    while True:
+        middle = low + (high - low) / 2
+        if not low < middle < high:
+            return low
+        low, high = (middle, high) if holds(middle) else (low, middle)

@@ -1,0 +1,95 @@
+"""What a privacy guarantee is made of, and the checks of its numbers.
+
+Three words are kept apart everywhere. A **guarantee** is proved, its assumptions are enforced by
+the code, and it names its neighbouring relation. What is **claimed** was printed somewhere and
+does not hold as printed. What was **audited** is a lower bound on epsilon found by experiment, at
+a confidence level: it can refute a claim and proves none.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+NEIGHBOURING = ("add-remove", "replace", "column")
+"""What may differ between neighbouring data: a record more or less, another record in the place
+of one, or one feature column of one party."""
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """(epsilon, delta)-differential privacy under a named neighbouring relation.
+
+    >>> print(Guarantee(1.0, 1e-5, "add-remove"))
+    epsilon = 1, delta = 1e-05 (add-remove)
+    >>> print(Guarantee(0.5, 0.0, "replace"))
+    epsilon = 0.5 (replace)
+    """
+
+    epsilon: float
+    delta: float
+    neighbouring: str
+
+    def __str__(self) -> str:
+        delta = f", delta = {self.delta:g}" if self.delta else ""
+        return f"epsilon = {self.epsilon:g}{delta} ({self.neighbouring})"
+
+
+def check_epsilon(value: Any, name: str = "epsilon") -> float:
+    """Return a finite epsilon above 0 as a float.
+
+    >>> check_epsilon(1)
+    1.0
+    >>> check_epsilon(float("nan"))
+    Traceback (most recent call last):
+    ...
+    ValueError: epsilon must be a finite number above 0, got nan
+    """
+    number = _number(value)
+    if number is None or not 0 < number < math.inf:
+        raise ValueError(f"{name} must be a finite number above 0, got {value!r}")
+    return number
+
+
+def check_delta(value: Any, name: str = "delta") -> float:
+    """Return a delta between 0 and 1, neither included, as a float.
+
+    >>> check_delta(1e-5)
+    1e-05
+    >>> check_delta(0)
+    Traceback (most recent call last):
+    ...
+    ValueError: delta must be a number between 0 and 1, neither included, got 0
+    """
+    number = _number(value)
+    if number is None or not 0 < number < 1:
+        raise ValueError(
+            f"{name} must be a number between 0 and 1, neither included, got {value!r}"
+        )
+    return number
+
+
+def check_neighbouring(value: Any, known: tuple[str, ...] = NEIGHBOURING) -> str:
+    """Return a neighbouring relation that is one of those known.
+
+    >>> check_neighbouring("replace")
+    'replace'
+    >>> check_neighbouring("remove", ("add-remove", "replace"))
+    Traceback (most recent call last):
+    ...
+    ValueError: neighbouring must be 'add-remove' or 'replace', got 'remove'
+    """
+    if value not in known:
+        wanted = " or ".join(map(repr, known))
+        raise ValueError(f"neighbouring must be {wanted}, got {value!r}")
+    return str(value)
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool):
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
