@@ -19,8 +19,7 @@ releases, by every rule that applies, and returns the smallest epsilon:
 * The pure and approximate events by adding their epsilons, the others by the rules above.
 
 Rounding: searches stop at neighbouring floats and return the one on the safe side, a larger epsilon
-or a smaller mu. The formulas themselves are evaluated in floating point, to some 1e-13 of their
-value.
+or a smaller mu. The formulas themselves are evaluated in floating point.
 """
 
 from __future__ import annotations
@@ -290,8 +289,8 @@ def dp_accounting_epsilon(events: Sequence[Event], delta: float, *, method: str 
     """The same by the package dp-accounting (``pip install dpsvm[privacy]``).
 
     method : "pld" or "rdp"
-        Privacy loss distributions, which do not take ``Rdp`` events nor ``ZCdp``; or its Renyi
-        accountant at its own orders, which takes neither ``Pure``, ``Approximate`` nor ``Rdp``.
+        Privacy loss distributions, or its Renyi accountant at its own orders. An event that the
+        one chosen does not take is a ValueError.
 
     >>> dp_accounting_epsilon([], 1e-5, method="magic")
     Traceback (most recent call last):
