@@ -1,0 +1,698 @@
+"""Private classifiers: the guarantee is proved, and everything it assumes is enforced here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dpsvm.losses import LOSSES, Loss, make_loss
+from dpsvm.privacy.accountant import BudgetAccountant
+from dpsvm.privacy.accounting import Gaussian, Pure, Rdp, epsilon_of
+from dpsvm.privacy.guarantee import Guarantee, check_delta, check_epsilon
+from dpsvm.privacy.methods import METHODS, Mechanism, Setup, calibrate
+from dpsvm.privacy.noise import Noise
+from dpsvm.privacy.preparation import Preparation, RandomFourierFeatures, clip_rows
+from dpsvm.privacy.selection import warn_if_searched, warn_of_seed
+from dpsvm.svm.rows import core_rows
+
+Array = NDArray[np.float64]
+
+_FLOATING_POINT = (
+    "The proof is for real numbers. Released weights are rounded to a public grid; noise inside a "
+    "solver, and the time a fit takes, are not protected against."
+)
+_WITHHELD = (
+    "iteration counts, gradient norms, objective values, training scores, the number of rows "
+    "shortened to data_norm"
+)
+
+
+@dataclass(frozen=True)
+class PrivacyPlan:
+    """What a fit would add, before anything is spent.
+
+    >>> plan = PrivateSVC.plan(1.0, 1e-5, n=1000, d=20)
+    >>> plan.guarantee
+    Guarantee(epsilon=1.0, delta=1e-05, neighbouring='add-remove')
+    >>> plan.weight_noise < 2
+    True
+    """
+
+    method: str
+    guarantee: Guarantee
+    noise_scale: float
+    noise_law: str  # spherical, gaussian or laplace
+    weight_noise: float  # bound on the root mean square of the noise in one weight
+    C: float
+    regularisation: float  # of the mean of the losses: 1 / (n C)
+    machines: int
+    budget_split: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        lines = [
+            f"method           {self.method}",
+            f"guarantee        {self.guarantee}",
+            f"noise            {self.noise_law}, scale {self.noise_scale:.6g}",
+            f"noise a weight   at most {self.weight_noise:.4g} (root mean square)",
+            f"C                {self.C:.6g}, {self.regularisation:.4g} of the mean loss",
+            f"machines         {self.machines}: {self.budget_split}",
+        ]
+        for name, value in self.facts.items():
+            lines.append(f"{name.replace('_', ' '):<16} {_short(value)}")
+        return "\n".join(lines)
+
+
+class BasePrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A linear classifier, or one on random Fourier features, released with a guarantee."""
+
+    epsilon: float
+    delta: float | None
+    method: str
+    kernel: str
+    gamma: float | str | None
+    n_components: int
+    feature_seed: int
+    data_norm: float | None
+    classes: ArrayLike | None
+    C: float | str
+    fit_intercept: bool
+    intercept_scaling: float
+    class_weight: Mapping[Any, float] | str | None
+    neighbouring: str | None
+    n_steps: int
+    batch_rate: float
+    tol: float
+    accountant: BudgetAccountant | None
+    random_state: Any
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "method": [StrOptions(set(METHODS))],
+        "kernel": [StrOptions({"linear", "rbf"})],
+        "gamma": [Interval(Real, 0, None, closed="neither"), None],
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "feature_seed": [Interval(Integral, 0, None, closed="left")],
+        "data_norm": [Interval(Real, 0, None, closed="neither")],
+        "C": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "fit_intercept": ["boolean"],
+        "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
+        "class_weight": [dict, None],
+        "neighbouring": [StrOptions({"add-remove", "replace"}), None],
+        "n_steps": [Interval(Integral, 1, None, closed="left")],
+        "batch_rate": [Interval(Real, 0, 1, closed="right")],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "accountant": [BudgetAccountant, None],
+    }
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "coef_")
+
+    def _loss(self) -> Loss:
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any, sample_weight: None = None) -> Self:
+        """Charge the accountant, if there is one, and release a private classifier.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows. Those longer than ``data_norm`` are shortened to it; how many is not told.
+        y : array-like of shape (n_samples,)
+            Labels from ``classes``. Not every class has to occur.
+        sample_weight : None
+            Refused: a weight without a public bound has no bounded influence.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        self.__dict__.pop("coef_", None)  # a fit that fails leaves no fitted model
+        if sample_weight is not None:
+            raise ValueError(
+                "sample_weight is refused: weights are public and belong to classes (class_weight)"
+            )
+        self._check_settings()
+        classes = _public_classes(self.classes)
+        rows, labels = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
+        codes = _codes(labels, classes)
+        n_features = rows.shape[1]
+        preparation = self._preparation_for(n_features)
+        mechanism = self._mechanism(preparation.dimension(n_features), len(classes))
+        noise = Noise(self.random_state)
+        if noise.seeded:
+            warn_of_seed(stacklevel=2)
+        warn_if_searched(stacklevel=2)
+        if self.accountant is not None:
+            name = f"{type(self).__name__} {self.method}"
+            self.accountant.spend(
+                mechanism.event, label=name, neighbouring=mechanism.guarantee.neighbouring
+            )
+        signs = _signs(codes, len(classes))
+        weights = self._class_weights(classes)[0][codes]
+        released = mechanism.release(preparation(core_rows(rows)), signs, weights, noise)
+        self._keep(released, classes, preparation, mechanism, seeded=noise.seeded)
+        return self
+
+    @classmethod
+    def plan(
+        cls,
+        epsilon: float,
+        delta: float | None,
+        n: int,
+        d: int,
+        *,
+        n_classes: int = 2,
+        **parameters: Any,
+    ) -> PrivacyPlan:
+        """Show the noise that a fit would add; no data are needed and no budget is spent.
+
+        Parameters
+        ----------
+        epsilon, delta : float
+            The guarantee.
+        n, d : int
+            Numbers of rows and features, as far as they are public.
+        n_classes : int, default=2
+            How many classes there are; above 2, a machine for each.
+        **parameters
+            Parameters of the estimator.
+
+        Returns
+        -------
+        plan : PrivacyPlan
+            The noise scale and what it means for one weight.
+        """
+        for name, value in (("n", n), ("d", d), ("n_classes", n_classes)):
+            if not isinstance(value, Integral) or value < (2 if name == "n_classes" else 1):
+                raise ValueError(f"{name} must be a positive whole number, got {value!r}")
+        settings: dict[str, Any] = {"data_norm": 1.0, "classes": range(n_classes), **parameters}
+        model = cls(epsilon, delta, **settings)
+        model._check_settings()
+        classes = _public_classes(model.classes)
+        preparation = model._preparation_for(int(d))
+        mechanism = model._mechanism(preparation.dimension(int(d)), len(classes))
+        return PrivacyPlan(
+            method=model.method,
+            guarantee=mechanism.guarantee,
+            noise_scale=mechanism.noise_scale,
+            noise_law=mechanism.noise_law,
+            weight_noise=mechanism.weight_noise,
+            C=mechanism.setup.C,
+            regularisation=1.0 / (int(n) * mechanism.setup.C),
+            machines=mechanism.setup.machines,
+            budget_split=_budget_split(mechanism),
+            facts=mechanism.facts(),
+        )
+
+    def decision_function(self, X: Any) -> Array:
+        """Return how strongly each row speaks for the classes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows. They are not shortened for a linear model, which is ``X @ coef_.T +
+            intercept_`` and nothing else.
+
+        Returns
+        -------
+        decisions : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes one number, positive for ``classes_[1]``; for more, a column per class.
+        """
+        check_is_fitted(self)
+        form = {"accept_sparse": "csr", "dtype": np.float64, "order": "C"}
+        rows = core_rows(validate_data(self, X, reset=False, **form))
+        features = self._preparation.features
+        if features is not None:
+            rows = features(clip_rows(rows, self._preparation.data_norm))
+        decisions = np.asarray(rows @ self.coef_.T) + self.intercept_
+        return decisions[:, 0] if len(self.classes_) == 2 else decisions
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the label of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            The class that ``decision_function`` speaks for most.
+        """
+        decisions = self.decision_function(X)
+        codes = (decisions > 0).astype(np.intp) if decisions.ndim == 1 else decisions.argmax(axis=1)
+        return np.asarray(self.classes_[codes])
+
+    def _check_settings(self) -> None:
+        """Refuse what is wrong, and what would be measured from the data, by name and value."""
+        check_epsilon(self.epsilon)
+        if self.delta is not None:
+            check_delta(self.delta)
+        if self.data_norm is None:
+            raise ValueError(
+                "data_norm must be given: a public bound on the norm of a row, to which longer "
+                "rows are shortened. It is never measured from the data."
+            )
+        if isinstance(self.gamma, str):
+            raise ValueError(
+                f"gamma must be a public number, got {self.gamma!r}: 'scale' is measured from the "
+                "data, and 'auto' hides a choice that should be seen"
+            )
+        if isinstance(self.class_weight, str):
+            raise ValueError(
+                f"class_weight must be None or a dict of public weights, got "
+                f"{self.class_weight!r}: 'balanced' is measured from the data"
+            )
+        if self.classes is None:
+            raise ValueError(
+                "classes must be given: the set of labels is a public input, since finding it "
+                "in the data would reveal a rare one"
+            )
+        self._validate_params()
+        if self.kernel == "rbf" and self.gamma is None:
+            raise ValueError("gamma must be a public number for kernel='rbf', got None")
+
+    def _preparation_for(self, n_features: int) -> Preparation:
+        features = None
+        if self.kernel == "rbf":
+            gamma = float(self.gamma)  # type: ignore[arg-type]
+            seed = int(self.feature_seed)
+            features = RandomFourierFeatures(n_features, int(self.n_components), gamma, seed)
+        constant = float(self.intercept_scaling) if self.fit_intercept else 0.0
+        return Preparation(float(self.data_norm), constant, features)  # type: ignore[arg-type]
+
+    def _class_weights(self, classes: NDArray[Any]) -> tuple[Array, float]:
+        """Return the weight of each class over the largest, and the largest."""
+        given = dict(self.class_weight or {})  # type: ignore[arg-type]
+        known = set(classes.tolist())
+        for label, weight in given.items():
+            if label not in known:
+                raise ValueError(f"class_weight has the label {label!r}, which is not in classes")
+            if not isinstance(weight, Real) or not 0 < weight < math.inf:
+                raise ValueError(f"class_weight must be positive and finite, got {weight!r}")
+        weights = np.array([float(given.get(label, 1.0)) for label in classes.tolist()])
+        return weights / weights.max(), float(weights.max())
+
+    def _mechanism(self, dimension: int, n_classes: int) -> Mechanism:
+        machines = 1 if n_classes == 2 else n_classes
+        relation = self.neighbouring or ("replace" if self.method == "objective" else "add-remove")
+        loss = self._loss()
+        heaviest = self._class_weights(_public_classes(self.classes))[1]
+        C = (
+            automatic_C(self.method, loss, float(self.epsilon), machines)
+            if isinstance(self.C, str)
+            else float(self.C) * heaviest
+        )
+        setup = Setup(
+            loss=loss,
+            C=C,
+            dimension=dimension,
+            neighbouring=relation,
+            machines=machines,
+            tol=float(self.tol),
+            steps=int(self.n_steps),
+            rate=float(self.batch_rate),
+        )
+        return calibrate(self.method, setup, float(self.epsilon), self.delta)
+
+    def _keep(
+        self,
+        released: Array,
+        classes: NDArray[Any],
+        preparation: Preparation,
+        mechanism: Mechanism,
+        *,
+        seeded: bool,
+    ) -> None:
+        """Set the fitted attributes: the noisy weights, and numbers that were public before."""
+        guarantee = mechanism.guarantee
+        self.classes_ = classes
+        self._preparation = preparation
+        self.feature_map_ = preparation.features
+        self.C_ = mechanism.setup.C
+        self.epsilon_, self.delta_ = guarantee.epsilon, guarantee.delta
+        self.neighbouring_ = guarantee.neighbouring
+        self.privacy_guarantee_ = guarantee
+        self.noise_scale_ = mechanism.noise_scale
+        self.privacy_report_ = self._report(mechanism, classes, seeded=seeded)
+        self.coef_, self.intercept_ = preparation.unprepare(released)
+
+    def _report(
+        self, mechanism: Mechanism, classes: NDArray[Any], *, seeded: bool
+    ) -> dict[str, Any]:
+        setup, guarantee = mechanism.setup, mechanism.guarantee
+        public: dict[str, Any] = {
+            "classes": classes.tolist(),
+            "data_norm": float(self.data_norm),  # type: ignore[arg-type]
+            "loss": setup.loss.name,
+            "C": setup.C,
+            "weights_per_machine": setup.dimension,
+            "kernel": self.kernel,
+            "intercept_scaling": float(self.intercept_scaling) if self.fit_intercept else None,
+        }
+        if hasattr(setup.loss, "width"):
+            public["width"] = float(setup.loss.width)
+        if self.kernel == "rbf":
+            public |= {
+                "gamma": float(self.gamma),  # type: ignore[arg-type]
+                "n_components": int(self.n_components),
+                "feature_seed": int(self.feature_seed),
+            }
+        report: dict[str, Any] = {
+            "guarantee": str(guarantee),
+            "epsilon": guarantee.epsilon,
+            "delta": guarantee.delta,
+            "neighbouring": guarantee.neighbouring,
+            "method": self.method,
+            "noise_law": mechanism.noise_law,
+            "noise_scale": mechanism.noise_scale,
+            "weight_noise": mechanism.weight_noise,
+            "machines": setup.machines,
+            "budget_split": _budget_split(mechanism),
+            **mechanism.facts(),
+            "labels": "a record's label is protected together with its row",
+            "public": public,
+            "withheld": _WITHHELD,
+            "floating_point": _FLOATING_POINT,
+            "noise_source": "a seed: for experiments only" if seeded else "the operating system",
+        }
+        if self.method == "output-laplace":
+            report["baseline"] = "Rubinstein et al. 2012; 'output' needs less noise"
+        return report
+
+
+class PrivateSVC(BasePrivateClassifier):
+    """Support vector classification with a differential privacy guarantee that holds.
+
+    Minimises 1/2 |w|^2 + C sum of losses over rows of norm at most 1, with noise. The bias is the
+    weight of a constant feature and is regularised with the others. More than two classes are told
+    apart by one machine each, against the rest; all of them together stay within (epsilon, delta).
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        The privacy budget of one fit.
+    delta : float or None, default=None
+        Between 0 and 1, well below 1 / number of records. Needed by "objective-gaussian" and
+        "gradient"; with it "output" adds Gaussian noise, without it "output" is pure.
+    method : {"objective-gaussian", "objective", "output", "gradient", "output-laplace"}, \
+default="objective-gaussian"
+        "objective-gaussian" adds a random linear term to the objective: the best accuracy.
+        "objective" does so with pure privacy, for replaced records only. "output" adds noise to the
+        weights, "gradient" to every step of a gradient descent. "output-laplace" is a baseline.
+    loss : {"huber", "smooth", "logistic", "hinge"}, default="huber"
+        "hinge" is for "output" and "gradient" only.
+    width : float, default=1.0
+        Of the rounded corner of "huber" and "smooth".
+    kernel : {"linear", "rbf"}, default="linear"
+        "rbf" through random Fourier features: the model holds no training row.
+    gamma : float or None, default=None
+        Of the rbf kernel, in units of the rows as given; a public number, needed for "rbf".
+    n_components : int, default=50
+        Random frequencies, each giving two features.
+    feature_seed : int, default=0
+        Public seed of the random features, independent of the noise.
+    data_norm : float
+        A public bound on the norm of a row, never measured from the data. Longer rows are
+        shortened.
+    classes : array-like
+        The public set of labels.
+    C : float or "auto", default="auto"
+        Weight of the losses. "auto" follows from epsilon, method and loss, not from data.
+    fit_intercept : bool, default=True
+        Whether there is a bias.
+    intercept_scaling : float, default=1.0
+        The constant feature, in units of ``data_norm``.
+    class_weight : dict or None, default=None
+        Public factors of C by class, 1 where none is given.
+    neighbouring : {"add-remove", "replace"} or None, default=None
+        What the guarantee protects: a record more or less, or one replaced. None is "add-remove",
+        and "replace" for the method "objective".
+    n_steps : int, default=50
+        Steps of the method "gradient".
+    batch_rate : float, default=1.0
+        Probability of a row to take part in a gradient step. Below 1 needs the package
+        dp-accounting.
+    tol : float, default=1e-6
+        Certified norm of the gradient at the minimiser, public; the noise covers it.
+    accountant : BudgetAccountant or None, default=None
+        Charged once by every fit, before it looks at the data's content.
+    random_state : None, int or Generator, default=None
+        None draws the noise from the operating system. A seed is for experiments, and warns.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    coef_, intercept_ : ndarray of shape (1 or n_classes, n_weights), (1 or n_classes,)
+        The noisy weights, of the features as given or of the random ones.
+    epsilon_, delta_, neighbouring_ : float, float, str
+        The guarantee of this fit; also ``privacy_guarantee_``.
+    noise_scale_ : float
+        Scale of the noise, of the law named in ``privacy_report_``.
+    privacy_report_ : dict
+        What is guaranteed, how the budget was split, and every public number that went in.
+    C_ : float
+        The C used.
+    feature_map_ : RandomFourierFeatures or None
+        The random features.
+    n_features_in_, feature_names_in_ : int, ndarray of str
+        Features seen by ``fit``.
+
+    Examples
+    --------
+    >>> from dpsvm.privacy import PrivateSVC
+    >>> X, y = [[-1.0], [-0.8], [0.8], [1.0]] * 200, ["no", "no", "yes", "yes"] * 200
+    >>> model = PrivateSVC(epsilon=1.0, delta=1e-5, data_norm=1.0, classes=["no", "yes"]).fit(X, y)
+    >>> model.predict([[-0.9], [0.9]])
+    array(['no', 'yes'], dtype='<U3')
+    >>> print(model.privacy_guarantee_)
+    epsilon = 1, delta = 1e-05 (add-remove)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BasePrivateClassifier._parameter_constraints,
+        "loss": [StrOptions(set(LOSSES))],
+        "width": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        *,
+        method: str = "objective-gaussian",
+        loss: str = "huber",
+        width: float = 1.0,
+        kernel: str = "linear",
+        gamma: float | str | None = None,
+        n_components: int = 50,
+        feature_seed: int = 0,
+        data_norm: float | None = None,
+        classes: ArrayLike | None = None,
+        C: float | str = "auto",
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        class_weight: Mapping[Any, float] | str | None = None,
+        neighbouring: str | None = None,
+        n_steps: int = 50,
+        batch_rate: float = 1.0,
+        tol: float = 1e-6,
+        accountant: BudgetAccountant | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.method = method
+        self.loss = loss
+        self.width = width
+        self.kernel = kernel
+        self.gamma = gamma
+        self.n_components = n_components
+        self.feature_seed = feature_seed
+        self.data_norm = data_norm
+        self.classes = classes
+        self.C = C
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.neighbouring = neighbouring
+        self.n_steps = n_steps
+        self.batch_rate = batch_rate
+        self.tol = tol
+        self.accountant = accountant
+        self.random_state = random_state
+
+    def _loss(self) -> Loss:
+        return make_loss(self.loss, float(self.width))
+
+
+class PrivateLogisticRegression(BasePrivateClassifier):
+    """Logistic regression with a differential privacy guarantee that holds.
+
+    The machinery, parameters and attributes are those of :class:`PrivateSVC`, with the logistic
+    loss.
+
+    Examples
+    --------
+    >>> from dpsvm.privacy import PrivateLogisticRegression
+    >>> X, y = [[-1.0], [-0.8], [0.8], [1.0]] * 200, [0, 0, 1, 1] * 200
+    >>> model = PrivateLogisticRegression(1.0, 1e-5, data_norm=1.0, classes=[0, 1]).fit(X, y)
+    >>> model.predict_proba([[-1.0], [1.0]]).argmax(axis=1)
+    array([0, 1])
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        *,
+        method: str = "objective-gaussian",
+        kernel: str = "linear",
+        gamma: float | str | None = None,
+        n_components: int = 50,
+        feature_seed: int = 0,
+        data_norm: float | None = None,
+        classes: ArrayLike | None = None,
+        C: float | str = "auto",
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        class_weight: Mapping[Any, float] | str | None = None,
+        neighbouring: str | None = None,
+        n_steps: int = 50,
+        batch_rate: float = 1.0,
+        tol: float = 1e-6,
+        accountant: BudgetAccountant | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.method = method
+        self.kernel = kernel
+        self.gamma = gamma
+        self.n_components = n_components
+        self.feature_seed = feature_seed
+        self.data_norm = data_norm
+        self.classes = classes
+        self.C = C
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.neighbouring = neighbouring
+        self.n_steps = n_steps
+        self.batch_rate = batch_rate
+        self.tol = tol
+        self.accountant = accountant
+        self.random_state = random_state
+
+    def _loss(self) -> Loss:
+        return make_loss("logistic")
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probability of each class, a function of the released weights alone.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            With more than two classes, each machine's probability over the sum of them.
+        """
+        decisions = self.decision_function(X)
+        if decisions.ndim == 1:
+            return np.column_stack([expit(-decisions), expit(decisions)])
+        each = np.maximum(expit(decisions), np.finfo(np.float64).tiny)
+        return np.asarray(each / each.sum(axis=1, keepdims=True))
+
+
+def automatic_C(method: str, loss: Loss, epsilon: float, machines: int) -> float:
+    """The C of ``C="auto"``: a public rule of epsilon, method and loss.
+
+    The objective methods pay for curvature over regularisation out of epsilon: a quarter of epsilon
+    goes there with the Gaussian term, half with the pure one. The others have no such limit.
+
+    >>> from dpsvm.losses import HuberHinge
+    >>> round(automatic_C("objective-gaussian", HuberHinge(1.0), 1.0, 1), 4)
+    0.2212
+    """
+    share = epsilon / machines
+    if method == "objective-gaussian":
+        return min(-math.expm1(-share / 4.0), 0.9) / loss.smoothness
+    if method == "objective":
+        return min(math.expm1(share / 4.0), 1.0) / loss.smoothness
+    return 1.0 if method == "gradient" else 0.01
+
+
+def _public_classes(classes: ArrayLike | None) -> NDArray[Any]:
+    """The labels, sorted; ValueError for fewer than two or one given twice."""
+    given = np.asarray(list(classes) if isinstance(classes, range) else classes)
+    if given.ndim != 1 or len(given) < 2:
+        raise ValueError(f"classes must be a list of at least two labels, got {classes!r}")
+    if given.dtype.kind == "f" and not np.all(np.isfinite(given)):
+        raise ValueError(f"classes must be finite, got {classes!r}")
+    sorted_classes = np.unique(given)
+    if len(sorted_classes) < len(given):
+        raise ValueError(f"classes must not hold a label twice, got {classes!r}")
+    return np.asarray(sorted_classes)
+
+
+def _codes(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
+    """Each label's position in classes; ValueError names one that is not there."""
+    positions = {label: code for code, label in enumerate(classes.tolist())}
+    codes = np.empty(len(labels), dtype=np.intp)
+    for i, label in enumerate(labels.tolist()):
+        code = positions.get(label)
+        if code is None:
+            raise ValueError(
+                f"y holds the label {label!r}, which is not in classes = {classes.tolist()!r}"
+            )
+        codes[i] = code
+    return codes
+
+
+def _signs(codes: NDArray[np.intp], n_classes: int) -> Array:
+    """+1 for the class of a machine and -1 for the rest; one machine for two classes."""
+    machines = [1] if n_classes == 2 else range(n_classes)
+    return np.array([np.where(codes == positive, 1.0, -1.0) for positive in machines])
+
+
+def _budget_split(mechanism: Mechanism) -> str:
+    """How the machines share the budget, in words."""
+    machines, event, guarantee = mechanism.setup.machines, mechanism.event, mechanism.guarantee
+    if machines == 1:
+        return "the whole budget for one machine"
+    head = f"{machines} equal machines, one class against the rest"
+    if isinstance(event, Pure):
+        return f"{head}, epsilon = {event.epsilon / machines:g} each, added up"
+    if isinstance(event, Gaussian):
+        return f"{head}, mu = {event.mu / math.sqrt(machines):.4g} each, composed exactly"
+    if isinstance(event, Rdp):
+        each = Rdp(event.orders, tuple(value / machines for value in event.values))
+        alone = epsilon_of([each], guarantee.delta)
+        return f"{head}, composed by Renyi divergence; one alone would have epsilon = {alone:.4g}"
+    return f"{head}, composed by dp-accounting"
+
+
+def _short(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,168 @@
+"""From the caller's rows to rows of norm at most 1, by public numbers alone.
+
+Every mechanism here rests on one fact: no row it sees is longer than 1. Three steps see to that,
+and none of them looks at more than one row at a time.
+
+1. A row longer than ``data_norm`` is shortened to it. How many were is never said.
+2. Linear: the row is divided by ``data_norm``. Radial basis functions: it becomes random Fourier
+   features, whose norm is 1 by construction.
+3. The bias is the weight of a constant feature s, regularised like the others, and the whole row is
+   divided by the constant sqrt(1 + s^2). An unregularised bias would have no bounded sensitivity;
+   dividing each row by its own norm would be another function of the record.
+
+Rounding: norms are computed in floating point, so rows are divided by 1 + 2**-30 more than that.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+_SLACK = 1.0 + 2.0**-30
+_FEATURES = 0x52464621  # keeps the stream of the features apart from any noise of the same seed
+
+
+def clip_rows(X: Any, data_norm: float) -> Any:
+    """Rows longer than ``data_norm`` shortened to it, in a copy if there are any.
+
+    Each row is a function of itself alone: rows that differ in one record before differ in that
+    record after.
+
+    >>> clip_rows(np.array([[3.0, 4.0], [0.3, 0.4]]), 1.0)
+    array([[0.6, 0.8],
+           [0.3, 0.4]])
+    """
+    norms = row_norms(X)
+    factor = np.ones_like(norms)
+    np.divide(data_norm, norms, out=factor, where=norms > data_norm)
+    if np.all(factor == 1.0):
+        return X
+    if sp.issparse(X):
+        clipped = X.copy()
+        clipped.data *= np.repeat(factor, np.diff(X.indptr))
+        return clipped
+    return X * factor[:, None]
+
+
+def row_norms(X: Any) -> Array:
+    """The norm of every row, without overflow.
+
+    >>> row_norms(sp.csr_array([[3e200, 4e200], [0.0, 0.0]]))
+    array([5.e+200, 0.e+000])
+    """
+    if sp.issparse(X):
+        size = np.abs(X.data)
+        rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+        largest = np.zeros(X.shape[0])
+        np.maximum.at(largest, rows, size)
+        unit = np.where(largest > 0, largest, 1.0)
+        squares = np.bincount(rows, weights=(size / unit[rows]) ** 2, minlength=X.shape[0])
+    else:
+        largest = np.abs(X).max(axis=1)
+        unit = np.where(largest > 0, largest, 1.0)
+        squares = np.square(X / unit[:, None]).sum(axis=1)
+    return np.asarray(unit * np.sqrt(squares))
+
+
+@dataclass(frozen=True)
+class RandomFourierFeatures:
+    """Features whose inner products approximate exp(-gamma |x - x'|^2) (Rahimi and Recht 2007).
+
+    The features of x are the pairs cos(f . x), sin(f . x) of ``n_components`` frequencies f, all
+    divided by sqrt(n_components): cos^2 + sin^2 = 1 makes their norm exactly 1. (One cosine with a
+    random phase for each frequency would have a norm of up to sqrt 2.) The frequencies are normal
+    of variance 2 gamma and follow from the seed, never from data.
+
+    >>> features = RandomFourierFeatures(n_features=2, n_components=3, gamma=0.5, seed=0)
+    >>> row = features(np.array([[1.0, 2.0]]))
+    >>> row.shape, round(float(np.linalg.norm(row)), 12)
+    ((1, 6), 1.0)
+    """
+
+    n_features: int
+    n_components: int
+    gamma: float
+    seed: int
+
+    @cached_property
+    def frequencies(self) -> Array:
+        """Of shape (n_features, n_components)."""
+        random = np.random.default_rng(np.random.SeedSequence([_FEATURES, self.seed]))
+        draws = random.standard_normal((self.n_features, self.n_components))
+        return np.asarray(math.sqrt(2.0 * self.gamma) * draws)
+
+    def __call__(self, X: Any) -> Array:
+        """The features of every row, of shape (rows, 2 n_components)."""
+        angles = np.asarray(X @ self.frequencies)
+        size = math.sqrt(self.n_components)
+        return np.hstack([np.cos(angles), np.sin(angles)]) / size
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: self.__dict__[name] for name in self.__dataclass_fields__}
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What is done to every row before a mechanism sees it; all of it public.
+
+    >>> prepare = Preparation(data_norm=5.0, constant=1.0)
+    >>> prepare(np.array([[3.0, 4.0], [30.0, 40.0]])).round(4)
+    array([[0.4243, 0.5657, 0.7071],
+           [0.4243, 0.5657, 0.7071]])
+    """
+
+    data_norm: float
+    constant: float = 1.0  # s, the appended feature; 0 for no bias
+    features: RandomFourierFeatures | None = None
+
+    @property
+    def scale(self) -> float:
+        """What the features are divided by; the constant feature by the same but data_norm."""
+        return self._norm * (1.0 if self.features else self.data_norm)
+
+    @property
+    def _norm(self) -> float:
+        return math.sqrt(1.0 + self.constant**2) * _SLACK
+
+    def dimension(self, n_features: int) -> int:
+        """The number of weights for rows of so many features.
+
+        >>> Preparation(data_norm=1.0).dimension(13)
+        14
+        """
+        wide = 2 * self.features.n_components if self.features else n_features
+        return wide + (self.constant > 0)
+
+    def __call__(self, X: Any) -> Any:
+        """Rows of norm at most 1; CSR stays CSR unless it becomes random features."""
+        rows = clip_rows(X, self.data_norm)
+        if self.features:
+            rows = self.features(rows)
+        rows = rows * (1.0 / self.scale)
+        if self.constant == 0.0:
+            return rows
+        column = np.full((rows.shape[0], 1), self.constant / self._norm)
+        if sp.issparse(rows):
+            return sp.hstack([rows, sp.csr_array(column)], format="csr")
+        return np.hstack([rows, column])
+
+    def unprepare(self, weights: Array) -> tuple[Array, Array]:
+        """Coefficients of the features as given (or of the random ones), and intercepts.
+
+        >>> prepare = Preparation(data_norm=5.0, constant=1.0)
+        >>> X, w = np.array([[3.0, 4.0]]), np.array([[1.0, 2.0, 3.0]])
+        >>> coef, intercept = prepare.unprepare(w)
+        >>> bool(np.allclose(X @ coef.T + intercept, prepare(X) @ w.T))
+        True
+        """
+        if self.constant == 0.0:
+            return weights / self.scale, np.zeros(len(weights))
+        return weights[:, :-1] / self.scale, weights[:, -1] * (self.constant / self._norm)

@@ -1,0 +1,136 @@
+"""Choosing among private models without looking at validation rows for free.
+
+A grid search charges every fit, but the winner it reports is an exact function of the validation
+rows: no budget covers that choice. :func:`choose` makes it privately instead.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Sequence
+from types import FrameType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpsvm.privacy.accountant import BudgetAccountant
+from dpsvm.privacy.accounting import Pure
+from dpsvm.privacy.guarantee import check_epsilon, check_neighbouring
+from dpsvm.privacy.noise import Noise
+from dpsvm.warnings import PrivacyLeakWarning
+
+_SEARCHES = tuple(
+    f"sklearn.model_selection.{name}" for name in ("_search", "_search_successive_halving")
+)
+
+
+def noisy_best(
+    errors: ArrayLike,
+    epsilon: float,
+    *,
+    neighbouring: str = "add-remove",
+    accountant: BudgetAccountant | None = None,
+    random_state: Any = None,
+) -> int:
+    """The position of a small error count, chosen privately.
+
+    errors : numbers of wrongly labelled validation rows, one for each candidate
+    epsilon : what the choice costs
+    neighbouring : "add-remove" or "replace"
+    accountant : charged before the noise is drawn
+    random_state : None for the operating system's entropy; a seed warns
+
+    Claim: epsilon-differential privacy with respect to the validation rows. Exponential noise is
+    taken from each count and the least is reported. Proof: fix the noise of the others; the winner
+    stays the winner if its own noise grows by the most that its lead can shrink, which has
+    probability exp(-growth / scale) of what it was, or more. One record more or less moves all
+    counts by 0 or 1 in the same direction, so a lead shrinks by at most 1: scale 1 / epsilon. One
+    record replaced moves counts either way, leads by at most 2: scale 2 / epsilon.
+    (Report-noisy-max; with exponential noise it is permute-and-flip, McKenna and Sheldon 2020, Ding
+    et al. 2021.) Rounding: none beyond floats.
+
+    >>> noisy_best([5, 400, 300], epsilon=10.0)
+    0
+    """
+    counts = np.asarray(errors, dtype=np.float64)
+    if counts.ndim != 1 or len(counts) == 0 or not np.all(np.isfinite(counts)):
+        raise ValueError(f"errors must be a list of at least one finite count, got {errors!r}")
+    check_epsilon(epsilon)
+    check_neighbouring(neighbouring, ("add-remove", "replace"))
+    noise = Noise(random_state)
+    if noise.seeded:
+        warn_of_seed(stacklevel=2)
+    if accountant is not None:
+        accountant.spend(Pure(epsilon), label="choice of a model", neighbouring=neighbouring)
+    scale = (1.0 if neighbouring == "add-remove" else 2.0) / epsilon
+    return int(np.argmin(counts - noise.exponential(scale, len(counts))))
+
+
+def choose(
+    models: Sequence[Any],
+    X: Any,
+    y: ArrayLike,
+    epsilon: float,
+    *,
+    neighbouring: str = "add-remove",
+    accountant: BudgetAccountant | None = None,
+    random_state: Any = None,
+) -> int:
+    """The position of a fitted model that errs little on validation rows, chosen privately.
+
+    models : fitted classifiers; what they cost is charged by their own fits
+    X, y : validation rows. If a record may be here and among the training rows too, this choice
+        and the fits add up, as they do in an accountant they share.
+
+    The other parameters, and the claim, are those of :func:`noisy_best`. Only the winner is told:
+    its score, and the other scores, are not.
+
+    >>> from sklearn.dummy import DummyClassifier
+    >>> rows, labels = np.zeros((300, 1)), np.ones(300)
+    >>> models = [DummyClassifier(strategy="constant", constant=label) for label in (0, 1)]
+    >>> models = [model.fit(rows, [0, 1] * 150) for model in models]
+    >>> choose(models, rows, labels, epsilon=1.0)
+    1
+    """
+    labels = np.asarray(y)
+    errors = [int(np.sum(np.asarray(model.predict(X)) != labels)) for model in models]
+    return noisy_best(
+        errors,
+        epsilon,
+        neighbouring=neighbouring,
+        accountant=accountant,
+        random_state=random_state,
+    )
+
+
+def warn_of_seed(stacklevel: int) -> None:
+    """Say that noise from a seed protects nobody who knows the seed."""
+    warnings.warn(
+        "random_state makes the noise repeatable: whoever knows or guesses it can take the noise "
+        "away. A seed is for experiments; leave random_state=None to release a model.",
+        PrivacyLeakWarning,
+        stacklevel=stacklevel + 1,
+    )
+
+
+def warn_if_searched(stacklevel: int) -> None:
+    """Warn where the caller is a search of scikit-learn, whose choice of a winner is not covered.
+
+    A search has no hook to tell an estimator that it is being searched over, so the frames above
+    are looked at. A parallel search refits its winner in the caller's own process, where this is
+    seen.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_globals.get("__name__") in _SEARCHES:
+            warnings.warn(
+                "a search reports the winner on validation rows exactly: every fit is charged, "
+                "but the choice itself is covered by no guarantee. Fit the candidates and take "
+                "dpsvm.privacy.choose, or fix the parameters beforehand.",
+                PrivacyLeakWarning,
+                stacklevel=stacklevel + 1,
+            )
+            return
+        frame = frame.f_back

@@ -1,0 +1,161 @@
+"""The solvers behind the private methods: what they certify is true, or nothing is returned."""
+
+from __future__ import annotations
+
+import doctest
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.optimize import minimize
+from sklearn.svm import LinearSVC
+
+import dpsvm.privacy.dual
+import dpsvm.privacy.minimiser
+from dpsvm.losses import Hinge, HuberHinge, Logistic, SmoothHinge
+from dpsvm.privacy.dual import HingeProblem, solve_hinge
+from dpsvm.privacy.minimiser import CertificateError, Objective, minimise
+
+LOSSES = [HuberHinge(0.5), HuberHinge(1e-3), SmoothHinge(0.5), Logistic()]
+
+
+def problem(n=200, d=8, seed=0):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, d))
+    X /= np.linalg.norm(X, axis=1)[:, None] * (1 + 1e-9)
+    y = np.where(X[:, 0] + 0.5 * random.normal(size=n) > 0, 1.0, -1.0)
+    return X, y, random.uniform(0.2, 1.0, n), random
+
+
+def value(objective, w):
+    losses = objective.weights @ objective.loss.value(objective.margins(w))
+    return losses + objective.lam / 2 * (w @ w) + objective.linear @ w
+
+
+def hinge_primal(X, y, weights, C, w):
+    return 0.5 * w @ w + C * weights @ np.maximum(0, 1 - y * (X @ w))
+
+
+@pytest.mark.parametrize("module", [dpsvm.privacy.minimiser, dpsvm.privacy.dual])
+def test_docstring_examples_run(module):
+    assert doctest.testmod(module).failed == 0
+
+
+class TestNewton:
+    @pytest.mark.parametrize("loss", LOSSES, ids=repr)
+    @pytest.mark.parametrize("lam", [1e-4, 1.0, 1e4])
+    def test_the_certified_gradient_norm_is_true(self, loss, lam):
+        X, y, weights, random = problem()
+        objective = Objective(X, y, weights, loss, lam, 5 * random.normal(size=8))
+        tau = 1e-9 * max(lam, 1)
+        w = minimise(objective, tau)
+        exact = X.astype(np.longdouble)
+        at = y * (exact @ w.astype(np.longdouble))
+        gradient = exact.T @ (weights * y * loss.slope(at.astype(float))) + lam * w
+        assert np.linalg.norm((gradient + objective.linear).astype(float)) <= tau
+
+    @pytest.mark.parametrize("loss", LOSSES, ids=repr)
+    def test_it_is_the_minimum_another_solver_finds(self, loss):
+        X, y, weights, random = problem()
+        objective = Objective(X, y, weights, loss, 0.5, random.normal(size=8))
+        ours = minimise(objective, 1e-9)
+        theirs = minimize(
+            lambda w: value(objective, w), ours * 0, jac=objective.gradient, method="L-BFGS-B"
+        )
+        assert value(objective, ours) <= theirs.fun + 1e-9
+        assert np.linalg.norm(ours - theirs.x) < 0.05
+
+    def test_sparse_rows_give_the_dense_result(self):
+        X, y, weights, _ = problem()
+        X[np.abs(X) < 0.3] = 0
+        dense = Objective(X, y, weights, Logistic(), 0.1, np.zeros(8))
+        sparse = Objective(sp.csr_array(X), y, weights, Logistic(), 0.1, np.zeros(8))
+        assert np.allclose(minimise(dense, 1e-10), minimise(sparse, 1e-10), atol=1e-8)
+
+    @pytest.mark.parametrize("loss", [HuberHinge(0.5), Logistic()], ids=repr)
+    def test_many_weights_are_solved_without_the_hessian(self, loss):
+        X, y, weights, random = problem(n=300, d=1600)
+        objective = Objective(X, y, weights, loss, 2.0, random.normal(size=1600))
+        w = minimise(objective, 1e-7)
+        assert np.linalg.norm(objective.gradient(w)) <= 1e-7
+
+    def test_polishing_goes_down_to_machine_precision(self):
+        X, y, weights, random = problem()
+        objective = Objective(X, y, weights, Logistic(), 0.5, random.normal(size=8))
+        w = minimise(objective, 1e-3, polish=True)
+        assert np.linalg.norm(objective.gradient(w)) < 1e-12
+
+    def test_what_cannot_be_certified_is_not_returned(self):
+        X, y, weights, _ = problem()
+        objective = Objective(X, y, weights, Logistic(), 0.5, np.zeros(8))
+        with pytest.raises(CertificateError, match="nothing is released"):
+            minimise(objective, 1e-17)
+
+    def test_the_certificate_is_above_the_norm_it_bounds(self):
+        X, y, weights, random = problem()
+        objective = Objective(X, y, weights, HuberHinge(0.5), 0.5, np.zeros(8))
+        w = random.normal(size=8)
+        assert objective.certificate(w) >= np.linalg.norm(objective.gradient(w))
+
+
+class TestDual:
+    @pytest.mark.parametrize("C", [1e-3, 0.1, 1.0, 30.0])
+    @pytest.mark.parametrize("shape", [(200, 8), (30, 60), (1, 1)])
+    def test_the_certified_gap_is_true(self, C, shape):
+        X, y, weights, _ = problem(*shape)
+        gap = (0.01 * C) ** 2 / 2
+        w = solve_hinge(X, y, weights, C, gap)
+        best = solve_hinge(X, y, weights, C, gap * 1e-4)
+        over = hinge_primal(X, y, weights, C, w) - hinge_primal(X, y, weights, C, best)
+        assert over <= gap
+        assert np.linalg.norm(w - best) <= np.sqrt(2 * gap) + np.sqrt(2e-4 * gap)
+
+    def test_it_is_liblinears_minimum(self):
+        X, y, _, _ = problem()
+        w = solve_hinge(X, y, np.ones(200), 2.0, 1e-8)
+        theirs = LinearSVC(loss="hinge", C=2.0, fit_intercept=False, tol=1e-8, max_iter=10**6).fit(
+            X, y
+        )
+        assert np.allclose(w, theirs.coef_[0], atol=2e-2)
+        ours, liblinear = (hinge_primal(X, y, np.ones(200), 2.0, v) for v in (w, theirs.coef_[0]))
+        assert ours <= liblinear + 1e-8
+
+    def test_it_is_the_limit_of_rounded_hinges(self):
+        X, y, weights, _ = problem()
+        rounded = Objective(X, y, weights, HuberHinge(1e-5), 1.0, np.zeros(8))
+        w = solve_hinge(X, y, weights, 1.0, 1e-9)
+        assert np.allclose(w, minimise(rounded, 1e-6), atol=1e-2)
+
+    def test_zero_rows_repeated_rows_and_one_class_are_solved(self):
+        X, _, _, _ = problem()
+        X = np.vstack([X, X, np.zeros((5, 8))])
+        y = np.ones(len(X))
+        w = solve_hinge(X, y, np.ones(len(X)), 1.0, 1e-6)
+        assert np.isfinite(w).all()
+        sparse = solve_hinge(sp.csr_array(X), y, np.ones(len(X)), 1.0, 1e-6)
+        assert np.allclose(w, sparse, atol=2 * np.sqrt(2e-6))
+
+    def test_a_gap_out_of_reach_returns_nothing(self):
+        X, y, weights, _ = problem()
+        with pytest.raises(CertificateError, match="nothing is released"):
+            solve_hinge(X, y, weights, 1.0, 1e-40)
+
+    def test_the_gap_of_any_dual_point_bounds_the_distance_to_the_minimum(self):
+        X, y, weights, random = problem()
+        hinge = HingeProblem(X, y, weights)
+        best = solve_hinge(X, y, weights, 1.0, 1e-9)
+        for _ in range(20):
+            dual = np.clip(random.uniform(-0.5, 1.5, 200), 0, 1) * weights
+            w = hinge.weights(dual)
+            over = hinge_primal(X, y, weights, 1.0, w) - hinge_primal(X, y, weights, 1.0, best)
+            assert over <= hinge.gap(w, dual)
+            exact = hinge_primal(X, y, weights, 1.0, w) - (dual.sum() - 0.5 * w @ w)
+            assert hinge.gap(w, dual) == pytest.approx(exact, rel=1e-9)
+
+    def test_the_hinge_loss_is_what_is_minimised(self):
+        X, y, weights, _ = problem(50, 3)
+        w = solve_hinge(X, y, weights, 0.7, 1e-9)
+        at = y * (X @ w)
+        assert hinge_primal(X, y, weights, 0.7, w) == pytest.approx(
+            0.5 * w @ w + 0.7 * weights @ Hinge().value(at)
+        )
