@@ -1,4 +1,4 @@
-"""The command line: ``dpsvm train | predict | scale``."""
+"""The command line: ``dpsvm train | predict | scale | compare | audit``."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ _COMMANDS = {
     "predict": "predict the rows of a data file with a model file",
     "scale": "scale the features of a data file to a range",
     "compare": "compare working-set selectors with wss2 on data files",
+    "audit": "test a claimed epsilon by training with and without one record",
 }
 _INTERRUPTED, _BROKEN_PIPE, _FAILED = 130, 141, 2
 

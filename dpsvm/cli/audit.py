@@ -1,0 +1,226 @@
+"""``dpsvm audit``: what training with and without one record shows of a claimed epsilon."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from dpsvm.cli.audit_flags import AUDIT_FLAGS, MACHINE_FLAGS, OUTPUT_FLAGS, PRIVATE_FLAGS
+from dpsvm.cli.files import require_folder
+from dpsvm.cli.options import UsageError, help_lines, parse
+from dpsvm.data import atomic_write, load_libsvm
+from dpsvm.privacy.audit import AuditResult, audit
+from dpsvm.report.plain_json import dumps
+from dpsvm.svm import SVC
+from dpsvm.svm.parameters import Parameters
+
+_USAGE = "usage: dpsvm audit [flags] FILE"
+_DENSE_ENTRIES = 1 << 22  # up to this size a dense copy is smaller trouble than sparse rows
+_SETTINGS = (
+    *("C", "kernel", "degree", "coef0", "tol", "shrinking", "max_iter"),
+    *("selector", "selection_epsilon", "sigma"),
+)
+_PRIVATE_ONLY = ("epsilon", "method", "loss", "data_norm")
+_PAPERS = "is claimed by the paper, not a guarantee"
+
+
+def help_text() -> str:
+    """The help of the command."""
+    return "\n".join(
+        [
+            _USAGE,
+            "",
+            "Trains on FILE, in LIBSVM's format, plain or compressed, many times with and without",
+            "one record, and bounds epsilon from below. The bound can refute a claim; a claim that",
+            "is not refuted may still be wrong.",
+            "",
+            "What is audited",
+            *help_lines(AUDIT_FLAGS),
+            "",
+            "The machine, with LIBSVM's flags",
+            *help_lines(MACHINE_FLAGS),
+            "",
+            "A private machine",
+            *help_lines(PRIVATE_FLAGS),
+            "",
+            "What is written",
+            *help_lines(OUTPUT_FLAGS),
+            "",
+            "The exit code is 0 whatever is found, 2 for an error and 130 when interrupted: with",
+            "--resume the same command then goes on.",
+        ]
+    )
+
+
+@dataclass(frozen=True)
+class Machine:
+    """SVC by its seed: what the processes of an audit are handed.
+
+    >>> Machine(Parameters(kernel="linear", selector="dpwss"))(3).random_state
+    3
+    """
+
+    parameters: Parameters
+
+    def __call__(self, seed: int) -> SVC:
+        given = self.parameters
+        return SVC(
+            **{name: getattr(given, name) for name in _SETTINGS},
+            gamma=given.gamma or "auto",
+            random_state=seed,
+            n_jobs=1,
+        )
+
+
+@dataclass(frozen=True)
+class PrivateMachine:
+    """PrivateSVC by its seed."""
+
+    settings: Mapping[str, Any]
+
+    def __call__(self, seed: int) -> Any:
+        from dpsvm.privacy.estimators import PrivateSVC
+
+        return PrivateSVC(**self.settings, random_state=seed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Job:
+    """What the command line asks for."""
+
+    data: str
+    private: bool
+    machine: dict[str, Any]  # of Parameters, or of PrivateSVC
+    claimed_epsilon: float | None
+    papers: bool  # the claim is the one of the DPWSS paper
+    seed: int | None
+    jobs: int
+    resume: str | None
+    settings: dict[str, Any]  # the rest of what audit() takes
+    json: str | None
+    plot: str | None
+    quiet: bool
+
+
+def run(arguments: list[str]) -> None:
+    """Carry out the command."""
+    job = _read_job(arguments)
+    X, y = load_libsvm(job.data, labels="class")
+    rows: Any = X.toarray() if np.prod(X.shape) <= _DENSE_ENTRIES else sparse.csr_array(X)
+    try:
+        result = audit(
+            _factory(job, y),
+            rows,
+            y.astype(np.int64),
+            claimed_epsilon=job.claimed_epsilon,
+            n_jobs=job.jobs,
+            random_state=job.seed,
+            resume_path=job.resume,
+            progress=not job.quiet,
+            **job.settings,
+        )
+    except KeyboardInterrupt:
+        if job.resume is not None:
+            _say("warning", f"interrupted: the same command goes on from {job.resume}")
+        raise
+    except ValueError as error:
+        raise ValueError(f"{job.data}: {error}") from error
+    _tell(job, result)
+
+
+def _read_job(arguments: list[str]) -> _Job:
+    values, operands = parse(arguments, AUDIT_FLAGS + MACHINE_FLAGS + PRIVATE_FLAGS + OUTPUT_FLAGS)
+    if len(operands) != 1:
+        raise UsageError(f"expected one FILE, got {len(operands)} ({_USAGE})")
+    for name in ("json", "plot", "resume"):
+        if values[name] is not None:
+            require_folder(values[name])
+    if values["plot"] is not None and find_spec("matplotlib") is None:
+        raise UsageError("--plot needs matplotlib, which is not installed")
+    private = values.pop("private")
+    given = {name: values.pop(name) for name in _PRIVATE_ONLY}
+    names = {field.name for field in fields(Parameters)}
+    machine = {name: values.pop(name) for name in names & values.keys()}
+    if machine["kernel"] == "precomputed":
+        raise UsageError("-t 4: an audit adds and removes rows, so the kernel must be computed")
+    claimed, papers = values.pop("claimed_epsilon"), False
+    if private:
+        machine = _private_settings(given, machine, values)
+        claimed = machine["epsilon"] if claimed is None else claimed
+    else:
+        machine = {name: value for name, value in machine.items() if value is not None}
+        _refuse_private(given)
+        papers = claimed is None and machine.get("selector") == "dpwss"
+        if papers:
+            claimed = machine["selection_epsilon"]
+    kept = {name: values.pop(name) for name in ("seed", "jobs", "resume", "json", "plot", "quiet")}
+    return _Job(
+        data=operands[0],
+        private=private,
+        machine=machine,
+        claimed_epsilon=claimed,
+        papers=papers,
+        settings=values,
+        **kept,
+    )
+
+
+def _refuse_private(given: Mapping[str, Any]) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise UsageError(f"--{name.replace('_', '-')} goes with --private")
+
+
+def _private_settings(
+    given: Mapping[str, Any], machine: Mapping[str, Any], values: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The keywords of PrivateSVC that the command line gives."""
+    if machine["selector"] is not None:
+        raise UsageError("--selector and --private cannot be used together")
+    if machine["kernel"] not in ("linear", "rbf"):
+        raise UsageError(f"--private has no {machine['kernel']} kernel: use -t 0 or -t 2")
+    for name in ("epsilon", "data_norm"):
+        if given[name] is None:
+            raise UsageError(f"--private needs --{name.replace('_', '-')}")
+    settings = {name: value for name, value in given.items() if value is not None}
+    settings |= {"kernel": machine["kernel"], "neighbouring": values["neighbouring"]}
+    if values["delta"]:
+        settings["delta"] = values["delta"]
+    if machine["C"] is not None:
+        settings["C"] = machine["C"]
+    if machine["kernel"] == "rbf":
+        if not machine["gamma"]:
+            raise UsageError("--private with -t 2 needs -g: gamma is never taken from the data")
+        settings["gamma"] = machine["gamma"]
+    return settings
+
+
+def _factory(job: _Job, y: Any) -> Machine | PrivateMachine:
+    if not job.private:
+        return Machine(Parameters(**job.machine))
+    if find_spec("dpsvm.privacy.estimators") is None:
+        raise UsageError("--private: this dpsvm has no PrivateSVC")
+    # The label set is public, and an audit releases nothing.
+    return PrivateMachine(job.machine | {"classes": np.unique(y.astype(np.int64)).tolist()})
+
+
+def _tell(job: _Job, result: AuditResult) -> None:
+    text = result.report()
+    print(text.partition("\n\n")[2] if job.quiet else text, flush=True)
+    if job.papers:
+        print(f"epsilon {result.claimed_epsilon:g} {_PAPERS}")
+    if job.json is not None:
+        with atomic_write(job.json) as file:
+            file.write(dumps({"file": job.data} | result.to_dict()))
+    if job.plot is not None:
+        result.plot().savefig(job.plot, dpi=130)
+
+
+def _say(kind: str, text: str) -> None:
+    print(f"dpsvm audit: {kind}: {text}", file=sys.stderr)

@@ -1,0 +1,162 @@
+"""The flags of ``dpsvm audit``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from dpsvm.cli.options import Flag, reader, table_flag
+from dpsvm.privacy.audit import CANARIES, NEIGHBOURING
+from dpsvm.svm.parameters import SELECTORS
+from dpsvm.svm.threads import thread_count
+
+
+def _whole(least: int) -> Callable[[str], int]:
+    def convert(text: str) -> int:
+        value = int(text)
+        if value < least:
+            raise ValueError
+        return value
+
+    return reader(convert, f"a whole number from {least} on")
+
+
+def _number(wanted: str, holds: Callable[[float], bool]) -> Callable[[str], float]:
+    def convert(text: str) -> float:
+        value = float(text)
+        if not (math.isfinite(value) and holds(value)):
+            raise ValueError
+        return value
+
+    return reader(convert, wanted)
+
+
+def _one_of(*names: str) -> Callable[[str], str]:
+    def convert(text: str) -> str:
+        if text not in names:
+            raise ValueError
+        return text
+
+    return reader(convert, " or ".join(names))
+
+
+_positive = _number("a positive number", lambda value: value > 0.0)
+_share = _number("a number between 0 and 1", lambda value: 0.0 < value < 1.0)
+_delta = _number("a number from 0 to below 1", lambda value: 0.0 <= value < 1.0)
+
+AUDIT_FLAGS = (
+    Flag(
+        "--canary",
+        "canary",
+        "the record that is there in one world and not in the other: mislabelled, natural (of the "
+        "data) or unique-feature",
+        ("kind",),
+        _one_of(*CANARIES),
+        default="mislabelled",
+    ),
+    Flag(
+        "--record",
+        "record",
+        "for natural, which record, counted from 0",
+        ("n",),
+        _whole(0),
+        default_text="of ten that move a least-squares fit most the best to tell apart",
+    ),
+    Flag(
+        "--neighbouring",
+        "neighbouring",
+        "the relation the claim is about: add-remove or replace",
+        ("relation",),
+        _one_of(*NEIGHBOURING),
+        default="add-remove",
+    ),
+    Flag(
+        "--feature-range",
+        "feature_range",
+        "public range of the features",
+        ("low", "high"),
+        lambda low, high: (reader(float, "a number")(low), reader(float, "a number")(high)),
+        default_text="what FILE shows of each feature",
+    ),
+    Flag(
+        "--claimed-epsilon",
+        "claimed_epsilon",
+        "the claim to test",
+        ("x",),
+        _positive,
+        default_text="--epsilon, or with dpwss --selection-epsilon",
+    ),
+    Flag("--delta", "delta", "the delta of the claim", ("x",), _delta, default=0.0),
+    Flag("--runs", "runs", "test runs of each world", ("n",), _whole(20), default=1000),
+    Flag(
+        "--pilot-runs",
+        "pilot_runs",
+        "pilot runs of each world, which choose the event",
+        ("n",),
+        _whole(20),
+        default_text="a quarter of --runs, at least 100",
+    ),
+    Flag("--confidence", "confidence", "of the bound", ("x",), _share, default=0.95),
+    Flag(
+        "--seed",
+        "seed",
+        "seed of the whole audit",
+        ("n",),
+        _whole(0),
+        default_text="fresh, or that of --resume",
+    ),
+    Flag(
+        "--jobs",
+        "jobs",
+        "processes, -1 for one per core; the result does not depend on it",
+        ("n",),
+        reader(lambda text: thread_count(int(text)), "a number of processes"),
+        default=-1,
+    ),
+    Flag(
+        "--resume",
+        "resume",
+        "keep the runs in a file as they end; the same command goes on from it",
+        ("file",),
+        str,
+    ),
+)
+MACHINE_FLAGS = (
+    table_flag(
+        "kernel",
+        "type",
+        default="linear",
+        default_text="0",
+        choices=("  0 linear, 1 poly, 2 rbf, 3 sigmoid",),
+    ),
+    table_flag("degree", "degree"),
+    table_flag(
+        "gamma", "gamma", meaning="gamma in the kernel", default_text="1/number of features"
+    ),
+    table_flag("coef0", "coef0"),
+    table_flag("C", "cost", default=None, default_text="1"),
+    table_flag("tol", "tolerance"),
+    table_flag("shrinking", "0|1"),
+    table_flag("max_iter", "n", default_text="none"),
+    table_flag(
+        "selector",
+        "name",
+        default=None,
+        default_text="wss2",
+        choices=("  " + " ".join(SELECTORS),),
+    ),
+    table_flag("selection_epsilon", "x"),
+    table_flag("sigma", "x"),
+)
+PRIVATE_FLAGS = (
+    Flag("--private", "private", "audit PrivateSVC instead of SVC", default=False),
+    Flag("--epsilon", "epsilon", "its epsilon, which is the claim", ("x",), _positive),
+    Flag("--method", "method", "its method", ("name",), str, default_text="its own"),
+    Flag("--loss", "loss", "its loss", ("name",), str, default_text="its own"),
+    Flag("--data-norm", "data_norm", "public bound on the norm of a row", ("x",), _positive),
+)
+OUTPUT_FLAGS = (
+    Flag("--json", "json", "write what was found to a JSON file", ("file",), str),
+    Flag("--plot", "plot", "write the histogram of the statistic (matplotlib)", ("file",), str),
+    Flag("-q", "quiet", "print the findings alone, and show no progress", default=False),
+)

@@ -1,0 +1,336 @@
+"""The audit itself: two worlds, a pilot, a rule, the test runs, a bound."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import secrets
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from inspect import signature
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpsvm._version import __version__
+from dpsvm.privacy.audit.choice import Pilot, Rule, choose
+from dpsvm.privacy.audit.journal import PILOT, TEST, Journal, stored_random_state
+from dpsvm.privacy.audit.result import AuditResult
+from dpsvm.privacy.audit.runs import (
+    Batch,
+    Chosen,
+    Everything,
+    Factory,
+    Trainer,
+    batches,
+    make,
+)
+from dpsvm.privacy.audit.statistics import (
+    Meter,
+    Statistic,
+    nonzeros_of,
+    weights_are_sums_of_rows,
+)
+from dpsvm.privacy.audit.worlds import WITH, WITHOUT, Worlds, make_worlds, most_influential
+from dpsvm.report.progress import runs_progress
+from dpsvm.svm.threads import thread_count
+
+Floats = NDArray[np.float64]
+
+FEWEST_RUNS = 20
+"""Fewer runs than this, of the pilot or of the test, are refused."""
+
+_BATCH_SECONDS = 0.5
+_LARGEST_BATCH = 250
+_CANDIDATES = 10  # natural records of which the best is audited
+
+
+def audit(
+    make_estimator: Factory,
+    X: Any,
+    y: ArrayLike,
+    *,
+    canary: str | tuple[ArrayLike, Any] = "mislabelled",
+    neighbouring: str = "add-remove",
+    claimed_epsilon: float | None = None,
+    delta: float = 0.0,
+    runs: int = 1000,
+    pilot_runs: int | None = None,
+    confidence: float = 0.95,
+    statistic: Statistic | None = None,
+    feature_range: tuple[ArrayLike, ArrayLike] | None = None,
+    record: int | None = None,
+    n_jobs: int | None = None,
+    random_state: int | None = None,
+    resume_path: str | os.PathLike[str] | None = None,
+    progress: bool = True,
+    name: str | None = None,
+) -> AuditResult:
+    """Bound the epsilon of an estimator from below by training with and without one record.
+
+    The estimator is fitted many times in each of two worlds that differ in one record. Pilot runs
+    choose an event on the released model (a statistic, a threshold, a side), and how often it
+    happens in the test runs of each world bounds epsilon from below (Clopper and Pearson's
+    intervals, the two together at the confidence stated). The bound can refute a claim. A bound
+    below the claim says that this record and this statistic did not refute it, and no more.
+
+    Parameters
+    ----------
+    make_estimator : takes a seed from 0 to 2^32 - 1 and returns an estimator with ``fit(X, y)``.
+        What is audited is the fitted estimator's ``coef_``, ``intercept_``, ``decision_function``,
+        ``predict_proba`` or ``predict``, as far as it has them. Everything random must follow from
+        the seed.
+    X, y : the data; dense or sparse rows, and labels.
+    canary : "mislabelled", a record within the range of the features with the wrong label;
+        "natural", a record of the data; "unique-feature", a mislabelled record with a feature that
+        no one else has; or a pair (x, label).
+    neighbouring : "add-remove" or "replace", the relation under which the claim was made.
+    claimed_epsilon, delta : the claim; None if there is none.
+    runs : test runs of each world. The most that n runs can show is about log(n / 4).
+    pilot_runs : pilot runs of each world; None for a quarter of ``runs``, and at least 100.
+    confidence : of the bound.
+    statistic : a function of the fitted estimator and the record that gives one number or several,
+        instead of those that the estimator offers.
+    feature_range : the public range (low, high) of the features, as numbers or per feature; None
+        stays within what the data show.
+    record : for "natural" the record to audit, counted from 0; None takes, of the ten that move a
+        least-squares fit most, the one that a few runs tell apart best. Under "replace" otherwise
+        the record that gives way.
+    n_jobs : processes; -1 for one per core. The result does not depend on it.
+    random_state : seed of the whole audit; None for a fresh one, or that of ``resume_path``.
+    resume_path : a file that keeps the runs as they end; the same call goes on from it.
+    progress : show a bar on standard error if that is a terminal.
+    name : what to call the estimator in the report.
+
+    Returns
+    -------
+    AuditResult
+        With ``epsilon``, ``refuted``, ``report()`` and ``plot()``.
+
+    >>> class NoisySum:
+    ...     def __init__(self, noise, seed):
+    ...         self.noise, self.random = noise, np.random.default_rng(seed)
+    ...     def fit(self, X, y):
+    ...         self.coef_ = X.sum(axis=0) + self.random.normal(scale=self.noise, size=X.shape[1])
+    ...         return self
+    >>> X, y = np.zeros((4, 1)), [0, 0, 1, 1]
+    >>> noise = 3.73  # (1, 1e-5)-private for records between 0 and 1
+    >>> settings = {"canary": ([1.0], 0), "claimed_epsilon": 1.0, "delta": 1e-5, "random_state": 0}
+    >>> audit(lambda seed: NoisySum(noise, seed), X, y, **settings).refuted
+    False
+    >>> audit(lambda seed: NoisySum(noise / 4, seed), X, y, **settings).refuted
+    True
+    """
+    started = time.monotonic()
+    _check(claimed_epsilon, delta, runs, pilot_runs, confidence, random_state)
+    pilot_runs = max(100, runs // 4) if pilot_runs is None else int(pilot_runs)
+    jobs = thread_count(1 if n_jobs is None else n_jobs)
+    if random_state is None and resume_path is not None:
+        random_state = stored_random_state(resume_path)
+    if random_state is None:
+        random_state = secrets.randbits(63)
+    places: list[int | None] = [record]
+    if canary == "natural" and record is None:
+        places = [*most_influential(X, y, _CANDIDATES)]
+    trainers = []
+    for place in places:
+        options = {"feature_range": feature_range, "record": place}
+        worlds = make_worlds(X, y, canary, neighbouring=neighbouring, **options)
+        meter = Meter(worlds.row, worlds.record, worlds.column, statistic)
+        trainers.append(Trainer(make_estimator, worlds, meter, int(random_state)))
+    first = _first_look(trainers[0])
+    estimator = describe(make_estimator(0)) if name is None else name
+    key = {
+        "estimator": estimator,
+        "statistic": None if statistic is None else getattr(statistic, "__qualname__", "own"),
+        "canary": canary if isinstance(canary, str) else "own",
+        "neighbouring": neighbouring,
+        "data": [trainer.worlds.fingerprint for trainer in trainers],
+        "delta": float(delta),
+        "runs": int(runs),
+        "pilot_runs": pilot_runs,
+        "confidence": float(confidence),
+        "random_state": int(random_state),
+        "dpsvm": __version__,
+    }
+    journal = Journal(resume_path, key)
+    screening = _screening_runs(pilot_runs) * len(trainers) if len(trainers) > 1 else 0
+    total = 2 * (screening + pilot_runs + runs)
+    with runs_progress(f"audit, {total} fits", total, progress) as tick:
+        session = _Session(journal, first, jobs, tick, delta, confidence)
+        trainer = session.screen(trainers, _screening_runs(pilot_runs))
+        rule = session.choose(trainer, PILOT, pilot_runs)
+        if journal.rule is None:
+            journal.settle(rule)
+        rule = journal.rule or rule
+        numbers = range(pilot_runs, pilot_runs + runs)  # no run of the test was seen before
+        test = session.collect(trainer, TEST, Chosen(rule), numbers)
+    worlds = trainer.worlds
+    return AuditResult(
+        estimator=estimator,
+        record=worlds.description,
+        neighbouring=neighbouring,
+        confidence=float(confidence),
+        rule=rule,
+        values={world: test[world][:, 0] for world in (WITH, WITHOUT)},
+        pilot_runs=pilot_runs,
+        random_state=int(random_state),
+        claimed_epsilon=None if claimed_epsilon is None else float(claimed_epsilon),
+        delta=float(delta),
+        impossible=_impossible(worlds, rule) if first.zero_without else None,
+        warnings=dict(journal.warnings),
+        seconds=time.monotonic() - started,
+    )
+
+
+@dataclass(frozen=True)
+class _FirstLook:
+    """What one fit in each world tells before the runs start."""
+
+    names: tuple[str, ...]
+    zero_without: bool
+    """Whether the unique feature cannot have a weight without the record."""
+    batch_size: int
+
+
+def _first_look(trainer: Trainer) -> _FirstLook:
+    """Fit both worlds once; ValueError if they cannot be measured alike."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the runs will give them again, and they are kept there
+        models, seconds = {}, 0.0
+        for world in (WITH, WITHOUT):
+            started = time.perf_counter()
+            models[world] = trainer.fit(world, 0)
+            seconds = time.perf_counter() - started  # of the second: the first one warms up
+        names, other = (trainer.meter.names(models[world]) for world in (WITH, WITHOUT))
+        counts = {len(trainer.meter.parameters(model)) for model in models.values()}
+    if names != other or len(counts) > 1:
+        raise ValueError(
+            "the models of the two worlds differ in shape: there is nothing to compare"
+        )
+    column = trainer.worlds.column
+    zero = column is not None and weights_are_sums_of_rows(models[WITHOUT], column)
+    size = int(_BATCH_SECONDS / max(seconds, 1e-6))
+    return _FirstLook(tuple(names), zero, min(max(size, 1), _LARGEST_BATCH))
+
+
+@dataclass(frozen=True, eq=False)
+class _Session:
+    """Makes the runs that the journal does not have, and chooses on those of the pilot."""
+
+    journal: Journal
+    first: _FirstLook
+    jobs: int
+    tick: Callable[[], None]
+    delta: float
+    confidence: float
+
+    def screen(self, trainers: Sequence[Trainer], runs: int) -> Trainer:
+        """The record, of several, that some runs of each tell apart best."""
+        if len(trainers) == 1:
+            return trainers[0]
+        promises = [
+            self.choose(trainer, f"screening {place}", runs).promise
+            for place, trainer in enumerate(trainers)
+        ]
+        return trainers[int(np.argmax(promises))]
+
+    def choose(self, trainer: Trainer, phase: str, runs: int) -> Rule:
+        """The rule for one record from its first runs."""
+        names = self.first.names
+        found = self.collect(trainer, phase, Everything(names), range(runs))
+        pilots = [
+            Pilot(found[world][:, : len(names)], found[world][:, len(names) :])
+            for world in (WITH, WITHOUT)
+        ]
+        return choose(names, *pilots, delta=self.delta, confidence=self.confidence)
+
+    def collect(
+        self, trainer: Trainer, phase: str, measured: Everything | Chosen, numbers: range
+    ) -> dict[str, Floats]:
+        """What was measured in every run of a phase, [runs, measured], by world."""
+        todo: list[Batch] = []
+        for world in (WITH, WITHOUT):
+            known = self.journal.values(phase, world)
+            missing = [number for number in numbers if number not in known]
+            todo += batches(world, missing, self.first.batch_size)
+            self._ticks(len(numbers) - len(missing))
+        for batch in make(trainer, measured, todo, self.jobs):
+            self.journal.add(phase, batch)
+            self._ticks(batch.count)
+        found = {}
+        for world in (WITH, WITHOUT):
+            known = self.journal.values(phase, world)
+            found[world] = np.array([known[number] for number in numbers], dtype=np.float64)
+        return found
+
+    def _ticks(self, count: int) -> None:
+        for _ in range(count):
+            self.tick()
+
+
+def describe(estimator: Any) -> str:
+    """An estimator's class and the parameters that are not at their defaults, but for the seed.
+
+    >>> from sklearn.svm import SVC
+    >>> describe(SVC(C=2.0, kernel="linear", random_state=3))
+    "SVC(C=2.0, kernel='linear')"
+    """
+    kind = type(estimator)
+    if not hasattr(estimator, "get_params"):
+        return kind.__name__
+    defaults = {one.name: repr(one.default) for one in signature(kind).parameters.values()}
+    shown = [
+        f"{name}={value!r}"
+        for name, value in sorted(estimator.get_params(deep=False).items())
+        if name != "random_state" and repr(value) != defaults.get(name)
+    ]
+    # The address of an object is not the same in the next process.
+    text = re.sub(r" at 0x[0-9a-f]+", "", f"{kind.__name__}({', '.join(shown)})")
+    return " ".join(text.split())
+
+
+def _screening_runs(pilot_runs: int) -> int:
+    return max(FEWEST_RUNS, pilot_runs // 4)
+
+
+def _impossible(worlds: Worlds, rule: Rule) -> str | None:
+    """Why the event of a rule cannot happen without the record of a unique feature."""
+    if worlds.column is None or rule.statistic != nonzeros_of(worlds.column):
+        return None
+    if rule.likely != WITH or not rule.at_least or not rule.threshold > 0.0:
+        return None
+    return (
+        f"the released weights are sums of training rows times coefficients, and without the "
+        f"record every row is 0 in feature {worlds.column + 1}, so that its weight is exactly 0 "
+        "whatever is drawn"
+    )
+
+
+def _check(
+    claimed_epsilon: float | None,
+    delta: float,
+    runs: int,
+    pilot_runs: int | None,
+    confidence: float,
+    random_state: int | None,
+) -> None:
+    def is_number(value: Any) -> bool:
+        return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+
+    if claimed_epsilon is not None and not (is_number(claimed_epsilon) and claimed_epsilon > 0.0):
+        raise ValueError(f"claimed_epsilon must be a positive number, got {claimed_epsilon!r}")
+    if not (is_number(delta) and 0.0 <= delta < 1.0):
+        raise ValueError(f"delta must be at least 0 and below 1, got {delta!r}")
+    if not (is_number(confidence) and 0.0 < confidence < 1.0):
+        raise ValueError(f"confidence must be between 0 and 1, got {confidence!r}")
+    for name, value in (("runs", runs), ("pilot_runs", pilot_runs)):
+        if value is not None and not (isinstance(value, Integral) and value >= FEWEST_RUNS):
+            raise ValueError(f"{name} must be a whole number from {FEWEST_RUNS} on, got {value!r}")
+    if random_state is not None and not (isinstance(random_state, Integral) and random_state >= 0):
+        raise ValueError(f"random_state must be a whole number from 0 on, got {random_state!r}")

@@ -1,0 +1,186 @@
+"""What an audit found, and what may be said of it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpsvm.privacy.audit.bounds import epsilon_at_least, probability_at_least
+from dpsvm.privacy.audit.choice import Rule
+from dpsvm.privacy.audit.worlds import WITH, WITHOUT
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AuditResult:
+    """A lower bound on epsilon with its confidence. It can refute a claim; it never confirms one.
+
+    >>> result = AuditResult(
+    ...     estimator="SVC", record="a record", neighbouring="add-remove", confidence=0.95,
+    ...     rule=Rule("score", 0.5, True, "with"), values={"with": np.ones(4000),
+    ...     "without": np.zeros(4000)}, pilot_runs=1000, claimed_epsilon=1.0, random_state=0)
+    >>> round(result.epsilon, 3), result.refuted
+    (6.988, True)
+    >>> print(result.finding)
+    audited: epsilon is at least 6.98 (95% confidence)
+    """
+
+    estimator: str
+    record: str
+    """The record, in words."""
+    neighbouring: str
+    confidence: float
+    rule: Rule
+    values: dict[str, Floats] = field(repr=False)
+    """The statistic in every test run, by world: ``with`` and ``without`` the record."""
+    pilot_runs: int
+    """Runs of each world on which the rule was chosen."""
+    random_state: int
+    claimed_epsilon: float | None = None
+    delta: float = 0.0
+    impossible: str | None = None
+    """Why the event cannot happen in the world where it is rare; None where that is not known."""
+    warnings: dict[str, str] = field(default_factory=dict, repr=False)
+    """The first message of each category of warning that the fits gave."""
+    seconds: float = 0.0
+    """How long this call took."""
+
+    @property
+    def runs(self) -> int:
+        """Test runs of each world."""
+        return len(self.values[WITH])
+
+    @property
+    def rare(self) -> str:
+        """The world in which the event was expected to be rarer."""
+        return WITHOUT if self.rule.likely == WITH else WITH
+
+    @property
+    def hits(self) -> dict[str, int]:
+        """How often the event happened in the test runs of each world."""
+        return {world: self.rule.count(self.values[world]) for world in (WITH, WITHOUT)}
+
+    @property
+    def epsilon(self) -> float:
+        """The lower bound on epsilon at the delta given."""
+        hits = self.hits
+        return self._bound(hits[self.rule.likely], hits[self.rare])
+
+    @property
+    def largest(self) -> float:
+        """The bound that this many runs give to an event that always tells the worlds apart."""
+        return self._bound(self.runs, 0)
+
+    def _bound(self, hits: int, others: int) -> float:
+        return epsilon_at_least(
+            hits, others, self.runs, delta=self.delta, confidence=self.confidence
+        )
+
+    def at_delta(self, delta: float) -> AuditResult:
+        """The same runs, read for another delta.
+
+        The event and the intervals stay, so that the bounds for all delta hold together.
+        """
+        return replace(self, delta=delta)
+
+    @property
+    def unbounded(self) -> bool:
+        """Whether no epsilon holds: the event happens in one world and cannot in the other."""
+        hits = self.hits
+        return (
+            self.impossible is not None
+            and hits[self.rare] == 0
+            and hits[self.rule.likely] > 0
+            and self._likely_at_least > self.delta
+        )
+
+    @property
+    def _likely_at_least(self) -> float:
+        level = (1.0 - self.confidence) / 2.0
+        return float(probability_at_least(self.hits[self.rule.likely], self.runs, level))
+
+    @property
+    def refuted(self) -> bool | None:
+        """Whether the claim is refuted; None if nothing was claimed."""
+        if self.claimed_epsilon is None:
+            return None
+        return self.unbounded or self.epsilon > self.claimed_epsilon
+
+    @property
+    def finding(self) -> str:
+        """The bound in words, rounded down."""
+        at = f" at delta {self.delta:g}" if self.delta else ""
+        return f"audited: epsilon is at least {rounded_down(self.epsilon)}{at} ({self._sure})"
+
+    @property
+    def verdict(self) -> str:
+        """What the bound says of the claim, in one sentence."""
+        if self.claimed_epsilon is None:
+            return "nothing was claimed, so nothing is refuted"
+        claim = f"the claimed epsilon {self.claimed_epsilon:g}"
+        if self.unbounded:
+            sure = f" ({self._sure})" if self.delta else ""
+            return f"refuted: {claim}, as any other, does not hold{sure}"
+        if self.refuted:
+            return f"refuted: {claim} is below the audited bound ({self._sure})"
+        return (
+            f"not refuted: the audited bound does not exceed {claim}; "
+            "that does not show that the claim holds"
+        )
+
+    @property
+    def _sure(self) -> str:
+        return f"{100 * self.confidence:.10g}% confidence"
+
+    def report(self) -> str:
+        """Everything in words."""
+        from dpsvm.privacy.audit.report import report_text
+
+        return report_text(self)
+
+    def __str__(self) -> str:
+        return self.report()
+
+    def plot(self) -> Figure:
+        """A matplotlib figure: the statistic with and without the record."""
+        from dpsvm.privacy.audit.figure import histogram
+
+        return histogram(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the values, in plain values."""
+        return {
+            "estimator": self.estimator,
+            "record": self.record,
+            "neighbouring": self.neighbouring,
+            "confidence": self.confidence,
+            "delta": self.delta,
+            "claimed_epsilon": self.claimed_epsilon,
+            "runs": self.runs,
+            "pilot_runs": self.pilot_runs,
+            "random_state": self.random_state,
+            "rule": self.rule.to_dict(),
+            "event": self.rule.event,
+            "hits": self.hits,
+            "epsilon_at_least": self.epsilon,
+            "epsilon_at_least_at_delta_0": self.at_delta(0.0).epsilon,
+            "no_epsilon_holds": self.unbounded,
+            "refuted": self.refuted,
+            "finding": self.finding,
+            "verdict": self.verdict,
+            "warnings": self.warnings,
+            "seconds": self.seconds,
+        }
+
+
+def rounded_down(bound: float) -> str:
+    """Two decimals, never more than the bound."""
+    return f"{math.floor(bound * 100.0) / 100.0:.2f}"

@@ -1,0 +1,148 @@
+"""Many fits in each world: seeded, in parallel, and the same to the bit however they are shared."""
+
+from __future__ import annotations
+
+import os
+import signal
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.parallel import Parallel, delayed
+from threadpoolctl import threadpool_limits
+
+from dpsvm.privacy.audit.choice import Rule
+from dpsvm.privacy.audit.statistics import Meter
+from dpsvm.privacy.audit.worlds import WITHOUT, Worlds
+
+Floats = NDArray[np.float64]
+Factory = Callable[[int], Any]
+
+_SEEDS = 2**32  # what numpy's RandomState takes
+_STRIDE = 2654435761  # odd, so that no two runs share a seed
+
+
+@dataclass(frozen=True, eq=False)
+class Trainer:
+    """Fits an estimator in one of two worlds and measures what it releases."""
+
+    make_estimator: Factory
+    worlds: Worlds
+    meter: Meter
+    random_state: int
+    base: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        [base] = np.random.SeedSequence(self.random_state).generate_state(1)
+        object.__setattr__(self, "base", int(base))
+
+    def seed(self, world: str, number: int) -> int:
+        """The seed of a run; all runs of an audit have different ones."""
+        return (self.base + _STRIDE * (2 * number + (world == WITHOUT))) % _SEEDS
+
+    def fit(self, world: str, number: int) -> Any:
+        """The model that one run releases; ValueError, naming the run, if the fit fails."""
+        seed = self.seed(world, number)
+        try:
+            estimator = self.make_estimator(seed)
+            fitted = estimator.fit(self.worlds.X[world], self.worlds.y[world])
+        except MemoryError:
+            raise
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+            message = f"the fit {world} the record failed at seed {seed}: {reason}"
+            raise ValueError(message) from error
+        return estimator if fitted is None else fitted
+
+
+@dataclass(frozen=True)
+class Everything:
+    """What is measured on a pilot run: every statistic, then the parameters."""
+
+    names: tuple[str, ...]
+
+    def __call__(self, meter: Meter, model: Any) -> list[float]:
+        return meter.measure(model, self.names) + meter.parameters(model)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What is measured on a test run: the statistic of the rule."""
+
+    rule: Rule
+
+    def __call__(self, meter: Meter, model: Any) -> list[float]:
+        if self.rule.direction is None:
+            return meter.measure(model, [self.rule.statistic])
+        return [float(np.dot(self.rule.direction, meter.parameters(model)))]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Runs of one world that follow each other, and what was measured on each once they are made."""
+
+    world: str
+    first: int
+    count: int
+    values: list[list[float]] = field(default_factory=list)
+    warnings: dict[str, str] = field(default_factory=dict)
+    """The first message of each category of warning."""
+
+    @property
+    def numbers(self) -> range:
+        """The runs."""
+        return range(self.first, self.first + self.count)
+
+
+def batches(world: str, numbers: Iterable[int], size: int) -> Iterator[Batch]:
+    """Runs put together, at most ``size`` at a time, where they follow each other.
+
+    >>> [(one.first, one.count) for one in batches("with", [0, 1, 2, 5, 6], 2)]
+    [(0, 2), (2, 1), (5, 2)]
+    """
+    taken: list[int] = []
+    for number in numbers:
+        if taken and (number != taken[-1] + 1 or len(taken) == size):
+            yield Batch(world, taken[0], len(taken))
+            taken = []
+        taken.append(number)
+    if taken:
+        yield Batch(world, taken[0], len(taken))
+
+
+def make(
+    trainer: Trainer, measured: Everything | Chosen, todo: Sequence[Batch], jobs: int
+) -> Iterator[Batch]:
+    """The batches as they end, in any order; leaving early stops those under way."""
+    if jobs == 1 or len(todo) < 2:
+        for batch in todo:
+            yield _made(trainer, measured, batch)
+        return
+    pool = Parallel(n_jobs=min(jobs, len(todo)), return_as="generator_unordered")
+    here = os.getpid()
+    # Closing the generator, as Ctrl-C does, stops the workers.
+    with closing(pool(delayed(_made)(trainer, measured, one, here) for one in todo)) as ended:
+        yield from ended
+
+
+def _made(
+    trainer: Trainer, measured: Everything | Chosen, batch: Batch, parent: int | None = None
+) -> Batch:
+    if parent is not None and os.getpid() != parent:
+        # Ctrl-C reaches every process of a terminal; the parent stops its workers by itself.
+        with suppress(ValueError):
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+    values = []
+    # One thread: sums in another order would change the last bits.
+    with warnings.catch_warnings(record=True) as caught, threadpool_limits(1):
+        warnings.simplefilter("always")
+        for number in batch.numbers:
+            values.append(measured(trainer.meter, trainer.fit(batch.world, number)))
+    said: dict[str, str] = {}
+    for one in caught:
+        said.setdefault(one.category.__name__, str(one.message))
+    return Batch(batch.world, batch.first, batch.count, values, said)

@@ -1,0 +1,217 @@
+"""``dpsvm audit``: what it prints, what it writes, and what it does with bad input."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+
+import dpsvm
+from dpsvm.cli import main
+from dpsvm.data import dump_libsvm
+from dpsvm.privacy.audit.runs import Trainer
+
+DPWSS = [
+    "--selector",
+    "dpwss",
+    "--selection-epsilon",
+    "0.1",
+    "--sigma",
+    "0.7",
+    "-t",
+    "0",
+    "-c",
+    "1",
+]
+QUICK = ["--runs", "40", "--pilot-runs", "40", "--jobs", "1", "--seed", "0"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """A current folder with a file of two classes and one of a single class."""
+    monkeypatch.chdir(tmp_path)
+    X, y = make_classification(60, 5, flip_y=0.1, random_state=0)
+    dump_libsvm(X, 2 * y - 1, "two")
+    dump_libsvm(np.eye(3), [1, 1, 1], "same")
+    return tmp_path
+
+
+def command(*words, **options):
+    environment = os.environ | {"PYTHONPATH": str(Path(dpsvm.__file__).parents[1])}
+    return subprocess.Popen(
+        [sys.executable, "-m", "dpsvm", "audit", *words],
+        text=True,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        **options,
+    )
+
+
+def test_dpwss_is_refuted_in_words(capsys):
+    assert main(["audit", *DPWSS, *QUICK, "--canary", "mislabelled", "two"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert "audited: epsilon is at least 2." in out
+    assert "refuted: the claimed epsilon 0.1 is below the audited bound (95% confidence)" in out
+    assert "epsilon 0.1 is claimed by the paper, not a guarantee" in out
+    assert "PrivacyLeakWarning: selector='dpwss' gives no privacy guarantee" in " ".join(
+        out.split()
+    )
+    assert max(map(len, out.splitlines())) <= 100
+
+
+def test_a_unique_feature_is_said_to_be_what_it_is(capsys):
+    words = ["audit", *DPWSS, *QUICK, "--canary=unique-feature", "--delta", "1e-5", "-q", "two"]
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    assert "not private for any epsilon" in out
+    assert out.startswith("audited: ")
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace"])
+def test_a_natural_record_and_no_claim(relation, capsys):
+    words = ["--canary", "natural", "--record", "7", "--neighbouring", relation]
+    assert main(["audit", *QUICK, *words, "two"]) == 0
+    out = capsys.readouterr().out
+    assert "record 7 of the data" in out
+    assert "refuted" not in out
+    assert "claimed" not in out
+
+
+def test_facts_and_picture_are_written(folder):
+    pytest.importorskip("matplotlib")
+    words = ["audit", *DPWSS, *QUICK, "--json", "r.json", "--plot", "r.png", "two"]
+    assert main(words) == 0
+    facts = json.loads((folder / "r.json").read_text())
+    assert facts["refuted"] is True
+    assert facts["runs"] == 40
+    assert facts["epsilon_at_least"] > 0.1
+    assert (folder / "r.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("", "expected one FILE, got 0"),
+        ("two two", "expected one FILE, got 2"),
+        ("absent", "absent: No such file"),
+        ("broken", "broken:2: "),
+        ("same", "same: the mislabelled record needs two classes, got 1"),
+        ("--canary yellow two", "--canary: 'yellow' is not mislabelled or natural"),
+        ("--runs 5 two", "--runs: '5' is not a whole number from 20 on"),
+        ("--pilot-runs x two", "--pilot-runs: 'x' is not"),
+        ("--confidence 1 two", "--confidence: '1' is not a number between 0 and 1"),
+        ("--delta 1 two", "--delta: '1' is not"),
+        ("--delta nan two", "--delta: 'nan' is not"),
+        ("--claimed-epsilon 0 two", "--claimed-epsilon: '0' is not a positive number"),
+        ("--neighbouring column two", "--neighbouring: 'column' is not"),
+        ("--canary natural --record 60 two", "two: record must be from 0 to 59, got 60"),
+        ("--feature-range 0 1 two", "two: feature 1 reaches from"),
+        ("--sigma 2 two", "sigma must be"),
+        ("--selector wss9 two", "selector must be"),
+        ("-t 4 two", "-t 4: an audit adds and removes rows"),
+        ("-c -1 two", "-c -1: C must be"),
+        ("--jobs 0 two", "--jobs: '0' is not a number of processes"),
+        ("--epsilon 1 two", "--epsilon goes with --private"),
+        ("--data-norm 1 two", "--data-norm goes with --private"),
+        ("--private two", "--private needs --epsilon"),
+        ("--private --epsilon 1 two", "--private needs --data-norm"),
+        ("--private --epsilon 1 --data-norm 1 --selector dpwss two", "cannot be used together"),
+        ("--private --epsilon 1 --data-norm 1 -t 1 two", "--private has no poly kernel"),
+        ("--private --epsilon 1 --data-norm 1 -t 2 two", "needs -g"),
+        ("--json nowhere/r two", "nowhere/r: the folder to write to does not exist"),
+        ("--resume nowhere/r two", "nowhere/r: the folder to write to does not exist"),
+        ("--resume notes two", "notes:1: not a line of an audit"),
+        ("--plot . two", "Is a directory"),
+    ],
+)
+def test_bad_input_is_one_line_and_no_run(words, said, capsys, folder, monkeypatch):
+    (folder / "broken").write_text("1 1:2\n1 1:x\n")
+    (folder / "notes").write_text("my notes\n")
+    before = sorted(folder.iterdir())
+    if "notes" not in words:
+        monkeypatch.setattr(Trainer, "fit", lambda *_: pytest.fail("a fit was made"))
+    assert main(["audit", *words.split()]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert err.startswith("dpsvm audit: error: ")
+    assert said in err
+    assert sorted(folder.iterdir()) == before
+
+
+def test_an_interrupted_audit_goes_on_to_the_same_end(capsys, monkeypatch):
+    words = ["audit", *DPWSS, *QUICK, "two"]
+    assert main(words) == 0
+    whole = capsys.readouterr().out
+    real, calls = Trainer.fit, []
+
+    def interrupted(self, world, number):
+        calls.append(number)
+        if len(calls) > 100:
+            raise KeyboardInterrupt
+        return real(self, world, number)
+
+    monkeypatch.setattr(Trainer, "fit", interrupted)
+    resuming = [*words, "--resume", "state"]
+    assert main(resuming) == 130
+    assert "the same command goes on from state" in capsys.readouterr().err
+    monkeypatch.setattr(Trainer, "fit", real)
+    assert main(resuming) == 0
+    assert capsys.readouterr().out == whole
+
+
+@pytest.mark.skipif(os.name != "posix", reason="POSIX signals")
+def test_ctrl_c_ends_the_workers_quietly_and_keeps_the_runs(folder):
+    words = [*DPWSS, "--runs", "200000", "--jobs", "2", "--seed", "0", "--resume", "state", "two"]
+    with command(*words, start_new_session=True) as process:
+        state, waited = folder / "state", 0.0
+        while not (state.exists() and state.read_bytes().count(b"\n") >= 4) and waited < 60:
+            time.sleep(0.1)
+            waited += 0.1
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to every process
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert out == ""
+    assert err.splitlines() == [
+        "dpsvm audit: warning: interrupted: the same command goes on from state",
+        "dpsvm audit: interrupted",
+    ]
+    lines = [json.loads(line) for line in (folder / "state").read_text().splitlines()]
+    assert len(lines) >= 4
+
+
+def test_there_is_no_progress_in_a_pipe():
+    with command(*DPWSS, *QUICK, "two") as process:
+        out, err = process.communicate(timeout=120)
+    assert process.returncode == 0
+    assert err == ""
+    assert "audited: " in out
+
+
+def test_help_names_every_flag(capsys):
+    assert main(["audit", "--help"]) == 0
+    out = capsys.readouterr().out
+    for flag in ("--canary", "--runs", "--resume", "--private", "--data-norm", "--plot", "-c cost"):
+        assert flag in out
+    assert max(map(len, out.splitlines())) <= 100
+
+
+@pytest.mark.skipif(
+    find_spec("dpsvm.privacy.estimators") is None, reason="no dpsvm.privacy.estimators"
+)
+@pytest.mark.parametrize("method", ["output", "objective-gaussian", "gradient"])
+def test_a_private_machine_is_not_refuted(method, capsys):
+    words = f"--private --method {method} --epsilon 1 --delta 1e-5 --data-norm 3 --runs 100"
+    assert main(["audit", *words.split(), "--jobs", "1", "--seed", "0", "two"]) == 0
+    assert "not refuted: the audited bound does not exceed" in capsys.readouterr().out
