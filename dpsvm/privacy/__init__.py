@@ -19,8 +19,10 @@ from dpsvm.privacy.accounting import (
     calibrate,
     epsilon_of,
 )
+from dpsvm.privacy.estimators import PrivacyPlan, PrivateLogisticRegression, PrivateSVC
 from dpsvm.privacy.guarantee import Guarantee
 from dpsvm.privacy.noise import Noise
+from dpsvm.privacy.selection import choose, noisy_best
 
 __all__ = [
     "Approximate",
@@ -29,9 +31,14 @@ __all__ = [
     "Gaussian",
     "Guarantee",
     "Noise",
+    "PrivacyPlan",
+    "PrivateLogisticRegression",
+    "PrivateSVC",
     "Pure",
     "Rdp",
     "ZCdp",
     "calibrate",
+    "choose",
     "epsilon_of",
+    "noisy_best",
 ]
