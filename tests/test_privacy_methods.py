@@ -16,13 +16,13 @@ import dpsvm.privacy.methods
 import dpsvm.privacy.selection
 from dpsvm.losses import Hinge, HuberHinge, Logistic, SmoothHinge
 from dpsvm.privacy.accountant import BudgetAccountant, BudgetError
-from dpsvm.privacy.accounting import Gaussian, Pure, Rdp, epsilon_of, gaussian_mu, rdp_to_epsilon
+from dpsvm.privacy.accounting import Gaussian, Pure, epsilon_of, gaussian_mu
 from dpsvm.privacy.dual import solve_hinge
 from dpsvm.privacy.methods import (
     METHODS,
     Setup,
     calibrate,
-    objective_gaussian_rdp,
+    objective_gaussian_event,
     output_sensitivity,
 )
 from dpsvm.privacy.minimiser import Objective, minimise
@@ -129,7 +129,7 @@ class TestOutput:
 
 def line(loss, lam, records):
     """The random term b that makes w the minimiser, and db/dw, for rows and signs on a line."""
-    w = np.linspace(-150, 150, 600_001) / lam
+    w = np.linspace(-60, 60, 600_001) / lam
     b, jacobian = -lam * w, np.full_like(w, lam)
     for x, y in records:
         b -= y * x * loss.slope(y * x * w)
@@ -163,13 +163,14 @@ class TestObjective:
     @pytest.mark.parametrize("C", [0.01, 0.05, 0.2, 0.3, 5.0])
     @pytest.mark.parametrize("n", [100, 5000])
     def test_the_numbers_are_those_printed_by_the_paper(self, C, n):
-        epsilon, c = 0.8, 2.0
+        given, c = 0.8, 2.0
+        epsilon = 0.999 * given  # the rest covers the inexact minimiser
         Lambda = 1 / (n * C)
         left = epsilon - math.log(1 + 2 * c / (n * Lambda) + c**2 / (n * Lambda) ** 2)
         Delta = 0.0
         if left <= 0:
             Delta, left = c / (n * math.expm1(epsilon / 4)) - Lambda, epsilon / 2
-        mechanism = calibrate("objective", setup(C=C, neighbouring="replace"), epsilon, None)
+        mechanism = calibrate("objective", setup(C=C, neighbouring="replace"), given, None)
         assert mechanism.noise_scale == pytest.approx(2 / left, rel=1e-9)
         assert mechanism.extra == pytest.approx(n * Delta, rel=1e-9)
         assert mechanism.noise_scale >= 2 / left
@@ -183,7 +184,13 @@ class TestObjective:
         lam = facts.lam + mechanism.extra
         scale = mechanism.noise_scale
         _, one, other = densities(mechanism, lam, lambda b: -np.abs(b) / scale, pair)
-        assert np.abs(one - other).max() <= 1.0 + 1e-9
+        assert np.abs(one - other).max() <= 0.999 + 1e-9
+
+    def test_the_rest_of_epsilon_covers_what_the_minimiser_may_be_off(self):
+        facts = setup(C=0.2, neighbouring="replace", tol=1e-4)
+        mechanism = calibrate("objective", facts, 1.0, None)
+        off = 2 * 1e-4 / (facts.lam + mechanism.extra)  # at either of two neighbours
+        assert off / mechanism.output_scale <= 0.001
 
     def test_add_remove_is_refused_by_name(self):
         with pytest.raises(ValueError, match="neighbouring='replace' only, got 'add-remove'"):
@@ -198,27 +205,21 @@ class TestObjective:
 
 class TestObjectiveGaussian:
     @pytest.mark.parametrize("relation", RELATIONS)
-    def test_the_divergences_are_the_formula(self, relation):
+    def test_the_divergences_are_at_most_those_of_the_paper(self, relation):
         facts = setup(C=0.3, loss=Logistic(), neighbouring=relation, tol=1e-6)
         L, beta, lam, s, s_out = (2.0 if relation == "replace" else 1.0), 0.25, 1 / 0.3, 4.0, 1e-2
         for a in (1.5, 2.0, 10.0, 50.0):
             t = L / s
-            wanted = (
+            paper = (
                 -math.log(1 - beta / lam)
                 + L**2 / (2 * s**2)
                 + (math.log(2) + (a - 1) ** 2 * t**2 / 2 + log_ndtr((a - 1) * t)) / (a - 1)
                 + 2 * a * 1e-12 / (lam**2 * s_out**2)
             )
-            [ours] = objective_gaussian_rdp(facts, s, s_out, [a])
-            assert ours == pytest.approx(wanted, rel=1e-10)
-            assert ours >= wanted
-
-    def test_the_moment_is_that_of_a_folded_gaussian(self):
-        facts = setup(C=1e-9, loss=Logistic())
-        [ours] = objective_gaussian_rdp(facts, 2.0, 1e9, [4.0])
-        x = np.linspace(-12, 12, 400_001)
-        moment = np.trapezoid(np.exp(3 * np.abs(x) * 0.5) * stats.norm.pdf(x), x)
-        assert ours == pytest.approx(0.125 + math.log(moment) / 3, rel=1e-6)
+            [ours] = objective_gaussian_event(facts, s, s_out).rdp([a])
+            gained = -math.log(1 - beta / lam) - math.log(1 + beta / lam)
+            assert ours == pytest.approx(paper - gained, rel=1e-7)
+            assert ours <= paper
 
     @pytest.mark.parametrize("relation", RELATIONS)
     @pytest.mark.parametrize("machines", [1, 4])
@@ -226,43 +227,56 @@ class TestObjectiveGaussian:
     def test_the_noise_is_enough_and_no_more_than_enough(self, relation, machines, epsilon):
         facts = setup(C=0.01, neighbouring=relation, machines=machines)
         mechanism = calibrate("objective-gaussian", facts, epsilon, 1e-5)
-        assert isinstance(mechanism.event, Rdp)
         assert epsilon_of([mechanism.event], 1e-5) <= epsilon
-        orders = mechanism.event.orders
-        less = objective_gaussian_rdp(
-            facts, mechanism.noise_scale * (1 - 1e-6), mechanism.output_scale, orders
-        )
-        assert rdp_to_epsilon(orders, machines * less, 1e-5) > epsilon
+        scale = mechanism.noise_scale * (1 - 1e-6)
+        less = objective_gaussian_event(facts, scale, mechanism.output_scale)
+        assert epsilon_of([less], 1e-5) > epsilon
 
     def test_replace_costs_nearly_twice_the_epsilon_at_the_noise_of_add_remove(self):
         one = calibrate("objective-gaussian", setup(C=0.01, loss=Logistic()), 1.0, 1e-5)
         both = setup(C=0.01, loss=Logistic(), neighbouring="replace")
-        values = objective_gaussian_rdp(both, one.noise_scale, one.output_scale)
-        assert 1.8 < rdp_to_epsilon(one.event.orders, values, 1e-5) < 2.2
+        event = objective_gaussian_event(both, one.noise_scale, one.output_scale)
+        assert 1.8 < epsilon_of([event], 1e-5) < 2.3
+
+    def test_noise_on_the_minimiser_is_small_beside_that_of_the_objective(self):
+        mechanism = calibrate("objective-gaussian", setup(C=0.01), 1.0, 1e-5)
+        assert mechanism.output_scale < 0.01 * mechanism.noise_scale * mechanism.setup.C
 
     @pytest.mark.parametrize("loss", SMOOTH, ids=repr)
     @pytest.mark.parametrize(
         ("relation", "pair"), [(name, pair) for name, pairs in PAIRS.items() for pair in pairs]
     )
-    @pytest.mark.parametrize("delta", [1e-5, 1e-2])
+    @pytest.mark.parametrize(
+        ("epsilon", "delta", "curvature"), [(1.0, 1e-5, 0.2), (1.0, 1e-2, 0.2), (3.0, 1e-3, 4.0)]
+    )
     def test_on_a_line_the_integrated_delta_is_within_the_guarantee(
-        self, loss, relation, pair, delta
+        self, loss, relation, pair, epsilon, delta, curvature
     ):
-        C = 0.2 / loss.smoothness
+        C = curvature / loss.smoothness  # also above 1 / smoothness
         facts = setup(loss=loss, C=C, dimension=1, neighbouring=relation)
-        mechanism = calibrate("objective-gaussian", facts, 1.0, delta)
+        mechanism = calibrate("objective-gaussian", facts, epsilon, delta)
         s = mechanism.noise_scale
         w, *logs = densities(
             mechanism, facts.lam, lambda b: stats.norm.logpdf(b / s) - math.log(s), pair
         )
         for one, other in (logs, logs[::-1]):
-            assert np.trapezoid(np.exp(one), w) == pytest.approx(1, abs=1e-4)
-            excess = np.maximum(np.exp(one) - math.e * np.exp(other), 0)
+            assert np.trapezoid(np.exp(one), w) == pytest.approx(1, abs=5e-4)
+            excess = np.maximum(np.exp(one) - math.exp(epsilon) * np.exp(other), 0)
             assert np.trapezoid(excess, w) <= delta
 
-    @pytest.mark.parametrize("C", [0.4, 0.5, 3.0])
+    def test_on_a_line_half_of_the_delta_is_reached(self):
+        facts = setup(loss=HuberHinge(1.0), C=1e-3, dimension=1)
+        mechanism = calibrate("objective-gaussian", facts, 1.0, 1e-5)
+        s = mechanism.noise_scale
+        w, *logs = densities(
+            mechanism, facts.lam, lambda b: stats.norm.logpdf(b, 0, s), PAIRS["add-remove"][0]
+        )
+        excess = [np.maximum(np.exp(a) - math.e * np.exp(b), 0) for a, b in (logs, logs[::-1])]
+        assert 0.45e-5 < max(np.trapezoid(each, w) for each in excess) <= 0.5e-5
+
+    @pytest.mark.parametrize("C", [0.86, 0.9, 3.0])
     def test_too_large_a_C_is_refused_with_the_limit(self, C):
-        with pytest.raises(ValueError, match=r"C must be below 0\.316 for epsilon = 1 .*got"):
+        with pytest.raises(ValueError, match=r"C must be below 0\.859 for epsilon = 1 .*got"):
             calibrate("objective-gaussian", setup(C=C), 1.0, 1e-5)
 
     def test_much_budget_leaves_the_exact_minimiser(self):

@@ -152,15 +152,15 @@ class TestLimits:
         X, y = blobs
         model = PrivateLogisticRegression(1e6, method=method, C=0.5, **PUBLIC)
         model.fit(X, y)
-        rows = Preparation(4.0, 1.0)(X)
+        rows = Preparation(4.0, 0.3)(X)
         objective = Objective(rows, 2.0 * y - 1, np.ones(400), Logistic(), 2.0, np.zeros(4))
-        coef, intercept = Preparation(4.0, 1.0).unprepare(minimise(objective, 1e-9)[None])
+        coef, intercept = Preparation(4.0, 0.3).unprepare(minimise(objective, 1e-9)[None])
         assert np.allclose(model.coef_, coef, atol=5e-3)
         assert np.allclose(model.intercept_, intercept, atol=5e-3)
 
     def test_without_noise_it_is_scikit_learns_logistic_regression(self, blobs):
         X, y = blobs
-        rows = Preparation(4.0, 1.0)(X)
+        rows = Preparation(4.0, 0.3)(X)
         theirs = LogisticRegression(C=0.5, fit_intercept=False, tol=1e-10).fit(rows, y)
         ours = PrivateLogisticRegression(
             1e7, method="output", C=0.5, data_norm=4.0, classes=[0, 1]
@@ -212,7 +212,7 @@ class TestRandomFeatures:
         assert again.noise_scale_ == plan.noise_scale
         assert again.C_ == plan.C
         rebuilt = Preparation(
-            2.0, 1.0, dpsvm.privacy.preparation.RandomFourierFeatures(2, 20, 1.0, 9)
+            2.0, 0.3, dpsvm.privacy.preparation.RandomFourierFeatures(2, 20, 1.0, 9)
         )
         assert again._preparation == rebuilt
         assert again.feature_map_ == rebuilt.features

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dpsvm.privacy.accountant import BudgetAccountant, BudgetError
 from dpsvm.privacy.accounting import (
     Approximate,
+    Folded,
     Gaussian,
     Pure,
     Rdp,
@@ -28,6 +29,7 @@ __all__ = [
     "Approximate",
     "BudgetAccountant",
     "BudgetError",
+    "Folded",
     "Gaussian",
     "Guarantee",
     "Noise",

@@ -13,12 +13,21 @@ from pathlib import Path
 from typing import Any
 
 from dpsvm._streams import atomic_write
-from dpsvm.privacy.accounting import Approximate, Event, Gaussian, Pure, Rdp, ZCdp, epsilon_of
+from dpsvm.privacy.accounting import (
+    Approximate,
+    Event,
+    Folded,
+    Gaussian,
+    Pure,
+    Rdp,
+    ZCdp,
+    epsilon_of,
+)
 from dpsvm.privacy.guarantee import NEIGHBOURING, Guarantee, check_epsilon, check_neighbouring
 
 FORMAT = "dpsvm privacy ledger, version 1"
 _KINDS: dict[str, Callable[..., Event]] = {
-    kind.__name__: kind for kind in (Pure, Approximate, Gaussian, ZCdp, Rdp)
+    kind.__name__: kind for kind in (Pure, Approximate, Gaussian, ZCdp, Folded, Rdp)
 }
 _ROUNDING = 1e-12  # three charges of 0.1 fit into 0.3
 

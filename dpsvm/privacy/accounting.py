@@ -6,13 +6,16 @@ A release is described by an event: the strongest statement that is proved about
     Approximate(epsilon, delta)  (epsilon, delta)-differential privacy, nothing more known
     Gaussian(mu)                 Gaussian noise of standard deviation sensitivity / mu
     ZCdp(rho)                    rho-zero-concentrated differential privacy
+    Folded(mu, offset, ...)      a Gaussian random term in an objective, which only its minimiser
+                                 shows
     Rdp(orders, values)          Renyi differential privacy, one value for each order
 
 :func:`epsilon_of` composes events, which may be chosen one after the other in the light of earlier
 releases, by every rule that applies, and returns the smallest epsilon:
 
 * Gaussians alone: exactly, mu = sqrt(sum of mu**2), delta(epsilon) = Phi(mu/2 - epsilon/mu) -
-  exp(epsilon) Phi(-mu/2 - epsilon/mu) (Balle and Wang 2018; Dong, Roth and Su 2022).
+  exp(epsilon) Phi(-mu/2 - epsilon/mu) (Balle and Wang 2018; Dong, Roth and Su 2022). Folded ones
+  among them: the same, with their offsets taken from epsilon and delta divided by their choices.
 * Everything through Renyi divergences, which add up. A pure event is bounded by randomised
   response, which dominates it; an approximate one is, but for a mass of delta, a pure one (Kairouz,
   Oh and Viswanath 2015), so that its delta is set aside.
@@ -118,6 +121,44 @@ class ZCdp:
 
 
 @dataclass(frozen=True)
+class Folded:
+    """A release that a Gaussian hides, though not by being added to it.
+
+    Of the privacy loss of each of ``parts`` such releases two things are known, Z being standard
+    normal: the mean of exp(s loss), s > 0, is at most that of exp(s (offset + mu^2 / 2 + mu |Z|)),
+    and the loss is at most ``offset`` more than the largest of ``choices`` losses of Gaussian noise
+    with this mu or less.
+
+    The first gives Renyi divergences. The second gives a delta: that of the largest of several is
+    at most the sum of theirs, so delta(epsilon) <= choices * gaussian_delta(mu, epsilon - offset);
+    over independent releases offsets add up, mu^2 add up and choices multiply.
+
+    >>> round(epsilon_of([Folded(0.2, offset=0.1)], delta=2e-5), 4)  # 0.1 + that of a Gaussian
+    0.8255
+    """
+
+    mu: float
+    offset: float = 0.0
+    choices: int = 2
+    parts: int = 1
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.mu, "mu")
+        if not 0 <= self.offset < math.inf:
+            raise ValueError(f"offset must be a finite number from 0 on, got {self.offset!r}")
+        for name in ("choices", "parts"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)!r}")
+
+    def rdp(self, orders: ArrayLike) -> NDArray[np.float64]:
+        """Renyi divergences, from the moments of a folded normal variable."""
+        more = np.asarray(orders, np.float64) - 1
+        folded = math.log(2) + log_ndtr(more * self.mu)
+        each = self.offset + (more + 1) * (self.mu**2 / 2) + folded / more
+        return np.asarray(self.parts * each)
+
+
+@dataclass(frozen=True)
 class Rdp:
     """A release of known Renyi divergences, one for each order.
 
@@ -149,7 +190,7 @@ class Rdp:
         return np.array([known[order] for order in np.asarray(orders, np.float64).tolist()])
 
 
-Event = Pure | Approximate | Gaussian | ZCdp | Rdp
+Event = Pure | Approximate | Gaussian | ZCdp | Folded | Rdp
 """What is known of one release."""
 
 
@@ -167,8 +208,9 @@ def epsilon_of(events: Sequence[Event], delta: float) -> float:
 def bounds_on_epsilon(events: Sequence[Event], delta: float) -> dict[str, float]:
     """Every bound that applies, by the name of its rule.
 
-    "gaussian" is exact; "renyi" composes Renyi divergences; "basic" adds up epsilons, of each
-    Gaussian, concentrated or Renyi release too, at an equal share of delta.
+    "gaussian" is exact but for folded releases; "renyi" composes Renyi divergences; "basic" adds
+    up epsilons, of each Gaussian, concentrated, folded or Renyi release too, at an equal share of
+    delta.
 
     >>> rules = bounds_on_epsilon([Gaussian(0.1887)] * 20, delta=2e-5)
     >>> {rule: round(epsilon, 2) for rule, epsilon in rules.items()}
@@ -183,7 +225,8 @@ def bounds_on_epsilon(events: Sequence[Event], delta: float) -> dict[str, float]
         return {"basic": math.inf}
     spare = max(spare, 0.0)
     share = spare / len(noisy) if noisy else 0.0
-    bounds = {"basic": math.fsum([added, *(_alone([event], share) for event in noisy)])}
+    price = {event: _alone(event, share) for event in set(noisy)}  # equal charges cost the same
+    bounds = {"basic": math.fsum([added, *(price[event] for event in noisy)])}
     if events and spare > 0:
         bounds["renyi"] = min(
             _by_renyi(
@@ -191,8 +234,9 @@ def bounds_on_epsilon(events: Sequence[Event], delta: float) -> dict[str, float]
             ),
             added + _by_renyi(noisy, spare),
         )
-    if noisy and all(isinstance(event, Gaussian) for event in noisy):
-        bounds["gaussian"] = added + _alone(noisy, spare)
+    gaussian = [event for event in noisy if isinstance(event, Gaussian | Folded)]
+    if noisy and len(gaussian) == len(noisy):
+        bounds["gaussian"] = added + _by_gaussian(gaussian, spare)
     return bounds
 
 
@@ -318,15 +362,26 @@ def dp_accounting_epsilon(events: Sequence[Event], delta: float, *, method: str 
     return float(accountant.get_epsilon(delta))
 
 
-def _alone(events: Sequence[Gaussian | ZCdp | Rdp], delta: float) -> float:
-    """What releases of one kind cost at delta."""
-    gaussians = [event.mu for event in events if isinstance(event, Gaussian)]
-    if len(gaussians) == len(events):
-        return gaussian_epsilon(math.hypot(*gaussians), delta)
-    return _by_renyi(events, delta)
+def _alone(event: Gaussian | ZCdp | Folded | Rdp, delta: float) -> float:
+    """What one release costs at delta."""
+    if isinstance(event, Gaussian):
+        return _by_gaussian([event], delta)
+    if isinstance(event, Folded):
+        return min(_by_gaussian([event], delta), _by_renyi([event], delta))
+    return _by_renyi([event], delta)
 
 
-def _by_renyi(events: Sequence[Pure | Gaussian | ZCdp | Rdp], delta: float) -> float:
+def _by_gaussian(events: Sequence[Gaussian | Folded], delta: float) -> float:
+    """One Gaussian for all of them, with the offsets and choices of the folded ones."""
+    folded = [event for event in events if isinstance(event, Folded)]
+    mus = [event.mu for event in events if isinstance(event, Gaussian)]
+    mus += [event.mu * math.sqrt(event.parts) for event in folded]
+    offset = math.fsum(event.parts * event.offset for event in folded)
+    choices = math.fsum(event.parts * math.log(event.choices) for event in folded)
+    return offset + gaussian_epsilon(math.hypot(*mus), delta * math.exp(-choices))
+
+
+def _by_renyi(events: Sequence[Pure | Gaussian | ZCdp | Folded | Rdp], delta: float) -> float:
     if not events:
         return 0.0
     known = [set(event.orders) for event in events if isinstance(event, Rdp)]

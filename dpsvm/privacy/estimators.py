@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dpsvm.losses import LOSSES, Loss, make_loss
 from dpsvm.privacy.accountant import BudgetAccountant
-from dpsvm.privacy.accounting import Gaussian, Pure, Rdp, epsilon_of
+from dpsvm.privacy.accounting import Folded, Gaussian, Pure, epsilon_of
 from dpsvm.privacy.guarantee import Guarantee, check_delta, check_epsilon
 from dpsvm.privacy.methods import METHODS, Mechanism, Setup, calibrate
 from dpsvm.privacy.noise import Noise
@@ -439,8 +439,9 @@ default="objective-gaussian"
         Weight of the losses. "auto" follows from epsilon, method and loss, not from data.
     fit_intercept : bool, default=True
         Whether there is a bias.
-    intercept_scaling : float, default=1.0
-        The constant feature, in units of ``data_norm``.
+    intercept_scaling : float, default=0.3
+        The constant feature, in units of ``data_norm``. A larger one makes the bias cheaper and
+        leaves less of a row's norm to its features.
     class_weight : dict or None, default=None
         Public factors of C by class, 1 where none is given.
     neighbouring : {"add-remove", "replace"} or None, default=None
@@ -510,7 +511,7 @@ default="objective-gaussian"
         classes: ArrayLike | None = None,
         C: float | str = "auto",
         fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
+        intercept_scaling: float = 0.3,
         class_weight: Mapping[Any, float] | str | None = None,
         neighbouring: str | None = None,
         n_steps: int = 50,
@@ -574,7 +575,7 @@ class PrivateLogisticRegression(BasePrivateClassifier):
         classes: ArrayLike | None = None,
         C: float | str = "auto",
         fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
+        intercept_scaling: float = 0.3,
         class_weight: Mapping[Any, float] | str | None = None,
         neighbouring: str | None = None,
         n_steps: int = 50,
@@ -629,19 +630,19 @@ class PrivateLogisticRegression(BasePrivateClassifier):
 def automatic_C(method: str, loss: Loss, epsilon: float, machines: int) -> float:
     """The C of ``C="auto"``: a public rule of epsilon, method and loss.
 
-    The objective methods pay for curvature over regularisation out of epsilon: a quarter of epsilon
-    goes there with the Gaussian term, half with the pure one. The others have no such limit.
+    The objective methods pay for curvature over regularisation out of epsilon: a tenth of it goes
+    there. The others have no such limit; with much noise the weights had better be small.
 
     >>> from dpsvm.losses import HuberHinge
     >>> round(automatic_C("objective-gaussian", HuberHinge(1.0), 1.0, 1), 4)
-    0.2212
+    0.1052
     """
     share = epsilon / machines
     if method == "objective-gaussian":
-        return min(-math.expm1(-share / 4.0), 0.9) / loss.smoothness
+        return min(math.expm1(share / 10.0), 1.0) / loss.smoothness
     if method == "objective":
-        return min(math.expm1(share / 4.0), 1.0) / loss.smoothness
-    return 1.0 if method == "gradient" else 0.01
+        return min(math.expm1(share / 20.0), 1.0) / loss.smoothness
+    return min(max(share, 1.0) * (0.1 if method == "gradient" else 0.01), 1.0)
 
 
 def _public_classes(classes: ArrayLike | None) -> NDArray[Any]:
@@ -687,10 +688,9 @@ def _budget_split(mechanism: Mechanism) -> str:
         return f"{head}, epsilon = {event.epsilon / machines:g} each, added up"
     if isinstance(event, Gaussian):
         return f"{head}, mu = {event.mu / math.sqrt(machines):.4g} each, composed exactly"
-    if isinstance(event, Rdp):
-        each = Rdp(event.orders, tuple(value / machines for value in event.values))
-        alone = epsilon_of([each], guarantee.delta)
-        return f"{head}, composed by Renyi divergence; one alone would have epsilon = {alone:.4g}"
+    if isinstance(event, Folded):
+        alone = epsilon_of([replace(event, parts=1)], guarantee.delta)
+        return f"{head}, composed; one alone would have epsilon = {alone:.4g}"
     return f"{head}, composed by dp-accounting"
 
 

@@ -26,19 +26,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr
 
 from dpsvm.losses import Hinge, Loss
 from dpsvm.privacy import accounting
-from dpsvm.privacy.accounting import (
-    ORDERS,
-    Approximate,
-    Event,
-    Gaussian,
-    Pure,
-    Rdp,
-    gaussian_mu,
-)
+from dpsvm.privacy.accounting import Approximate, Event, Folded, Gaussian, Pure, gaussian_mu
 from dpsvm.privacy.dual import solve_hinge
 from dpsvm.privacy.guarantee import Guarantee, check_delta, check_epsilon, check_neighbouring
 from dpsvm.privacy.minimiser import Objective, minimise
@@ -51,7 +42,7 @@ METHODS = ("objective-gaussian", "objective", "output", "gradient", "output-lapl
 
 _UP = 1.0 + 2.0**-40  # a product of a few roundings, taken upwards
 _GAP_SHARE = 0.01  # sqrt(2 g) / C for the hinge: its inexact minimiser adds twice that to C L
-_OUTPUT_SHARE = 1e-3  # of epsilon, about, for the noise that hides an inexact minimiser
+_OUTPUT_SHARE = 1e-3  # of epsilon or mu, for the noise that hides an inexact minimiser
 _COUNT_SHARE = 0.01  # of the gradient method's mu^2, for the number of rows
 _GRID = 2.0**-20  # grid of the released weights, in units of their noise
 
@@ -311,7 +302,9 @@ def calibrate_output_laplace(setup: Setup, epsilon: float) -> Output:
 
 @dataclass(frozen=True)
 class ObjectivePure(Mechanism):
-    """A random linear term of Gamma-distributed norm in the objective."""
+    """A random linear term of Gamma-distributed norm in the objective, and a little noise on its
+    approximate minimiser.
+    """
 
     method: ClassVar[str] = "objective"
     setup: Setup
@@ -321,26 +314,31 @@ class ObjectivePure(Mechanism):
     noise_law: str
     epsilon_noise: float  # eps' of one machine
     extra: float  # n Delta, added to lam
+    output_scale: float
 
     def release(self, rows: Any, signs: Array, weights: Array, noise: Noise) -> Array:
-        """The minimiser of each machine's perturbed objective, to machine precision."""
+        """The minimiser of each machine's perturbed objective, its gradient certified."""
         setup = self.setup
         found = []
         for sign in signs:
             term = noise.spherical(setup.dimension, self.noise_scale)
             objective = Objective(rows, sign, weights, setup.loss, setup.lam + self.extra, term)
-            found.append(minimise(objective, setup.tol, polish=True))
+            w = minimise(objective, setup.tol)
+            found.append(w + noise.spherical(setup.dimension, self.output_scale))
         return self._on_grid(np.array(found))
 
     @property
     def weight_noise(self) -> float:
         """The linear term moves the minimiser by at most its norm over the strong convexity."""
         root = math.sqrt(self.setup.dimension + 1.0)
-        return self.noise_scale * root / (self.setup.lam + self.extra)
+        moved = self.noise_scale / (self.setup.lam + self.extra)
+        return root * math.hypot(moved, self.output_scale)
 
     def facts(self) -> dict[str, Any]:
-        """The share of epsilon left for the noise, and the regularisation used."""
+        """How epsilon was spent, the regularisation used, and what covers the inexact minimiser."""
         return {
+            "output_noise_scale": self.output_scale,
+            "certified_gradient_norm": self.setup.tol,
             "epsilon_noise": self.epsilon_noise,
             "extra_regularisation": self.extra,
             "regularisation": self.setup.lam + self.extra,
@@ -362,14 +360,18 @@ def calibrate_objective(setup: Setup, epsilon: float) -> ObjectivePure:
     >= n (Lambda + Delta), changes its determinant by at most (1 + c / (n (Lambda + Delta)))^2,
     which costs the rest. For the huber hinge, whose slope has corners, the map from minimiser to b
     and its inverse are Lipschitz, so the change of variables holds almost everywhere, which is
-    enough. Weights of at most 1 keep the bounds on slope and curvature. Neighbouring: replace only.
-    Rounding: eps' down, extra and scale up.
+    enough. Weights of at most 1 keep the bounds on slope and curvature.
+
+    The paper releases exact minimisers. What is found here is within tau / (n Lambda + n Delta) of
+    one: as if the exact one had been released at all but a thousandth of epsilon, and then the
+    difference, of twice that sensitivity, under noise at that thousandth.
+    Neighbouring: replace only. Rounding: eps' down, extra and scales up.
 
     >>> from dpsvm.losses import Logistic
     >>> setup = Setup(loss=Logistic(), C=0.4, dimension=3, neighbouring="replace")
     >>> release = calibrate_objective(setup, 1.0)
-    >>> round(release.epsilon_noise, 6), release.extra  # 1 - 2 log(1.1)
-    (0.80938, 0.0)
+    >>> round(release.epsilon_noise, 6), release.extra  # 0.999 - 2 log(1.1)
+    (0.80838, 0.0)
     """
     if setup.neighbouring != "replace":
         raise ValueError(
@@ -377,7 +379,8 @@ def calibrate_objective(setup: Setup, epsilon: float) -> ObjectivePure:
             f"got {setup.neighbouring!r}"
         )
     curvature = _smoothness(setup, "objective")
-    share = epsilon / setup.machines
+    covering = _OUTPUT_SHARE * epsilon / setup.machines
+    share = epsilon / setup.machines - covering
     left = (share - 2.0 * math.log1p(curvature * setup.C)) / _UP
     extra = 0.0
     if left <= 0.0:
@@ -391,6 +394,7 @@ def calibrate_objective(setup: Setup, epsilon: float) -> ObjectivePure:
         noise_law="spherical",
         epsilon_noise=left,
         extra=extra,
+        output_scale=2.0 * setup.tol / (setup.lam + extra) / covering * _UP,
     )
 
 
@@ -430,50 +434,64 @@ class ObjectiveGaussian(Mechanism):
         return {"output_noise_scale": self.output_scale, "certified_gradient_norm": self.setup.tol}
 
 
-def objective_gaussian_rdp(
-    setup: Setup, noise_scale: float, output_scale: float, orders: Any = ORDERS
-) -> Array:
-    """The Renyi divergences of one machine of objective perturbation with a Gaussian term.
+def objective_gaussian_event(setup: Setup, noise_scale: float, output_scale: float) -> Folded:
+    """What the release of all machines by objective perturbation with a Gaussian term costs.
 
-    The minimiser of sum loss + lam/2 |w|^2 + b . w, b ~ N(0, s^2 I), with certified gradient norm
-    tau, released with noise N(0, s_out^2 I).
+    Released is the minimiser of sum_i c_i loss_i + lam/2 |w|^2 + b . w, b ~ N(0, s^2 I), found to a
+    certified gradient norm tau, with noise N(0, s_out^2 I).
 
-    Claim: for each order a, with D = L (add-remove) or 2 L (replace), t = D / s and beta the
-    smoothness,
-        RDP(a) <= -log(1 - beta/lam) + D^2 / (2 s^2)
-                  + log(2 exp((a-1)^2 t^2 / 2) Phi((a-1) t)) / (a-1) + 2 a tau^2 / (lam^2 s_out^2).
-    Proof: Redberg, Koskela and Wang (2023) for add-remove. The density ratio of the exact
-    minimisers is a ratio of determinants, at most 1 / (1 - beta/lam), times exp(b . v / s^2 + |v|^2
-    / (2 s^2)), v being the difference of the gradients, which for one record is a slope of at most
-    L times its row x: and b . x is Gaussian. For replace v = p x - p' x', so |b . v| <= L (|b . x|
-    + |b . x'|), and by Cauchy-Schwarz the exponential moment of the sum is at most that of 2 L |b .
-    x| for a unit x: 2 L in place of L, throughout; both determinants are within a factor 1 +
-    beta/lam of that without the record, which the first term covers. The last term: the approximate
-    minimiser is within tau / lam of the exact one, which the first part is taken to release; the
-    difference then has a sensitivity of 2 tau / lam under Gaussian noise. Neighbouring: either.
-    Rounding: values up.
+    Claim: the privacy loss of a machine is as :class:`~dpsvm.privacy.accounting.Folded` says, with
+    offset = log(1 + beta/lam), beta being the smoothness, mu = sqrt((D/s)^2 + (2 tau / (lam
+    s_out))^2), D = L and 2 choices for add-remove, D = 2 L and 4 choices for replace.
+
+    Proof. The exact minimiser w determines b(w) = -grad(sum loss)(w) - lam w, one to one, so its
+    density is that of b times |det Db(w)|. (The huber hinge's slope has corners: b and its inverse
+    are Lipschitz, and the change of variables holds almost everywhere, which is enough.)
+
+    Determinants: a record adds a matrix c loss'' x x^T to one that is at least lam I, which
+    multiplies the determinant by 1 + c loss'' x^T H^-1 x, between 1 and 1 + beta/lam. So the ratio
+    of two determinants is at most 1 + beta/lam, whether a record is added, removed or replaced.
+
+    Densities of b, a record more or less: at the same w they are taken at points that differ by
+    v = a u, where u = y x has a norm of at most 1 and 0 <= a <= L, because a slope lies between -L
+    and 0. The logarithm of their ratio is (b . v + |v|^2 / 2) / s^2 up to the sign of u, a convex
+    function of a, so at most the larger of its values at a = 0, which is 0, and at a = L, which is
+    the loss of Gaussian noise with mu = L |u| / s: two choices. Both are at most mu^2 / 2 + mu |Z|
+    for the standard normal Z along u.
+
+    A record replaced: v = a u - a' u' is convex in (a, a') likewise, with the corners 0, L u,
+    -L u' and L (u - u'): four choices, with mu = 2 L / s at most. And b . v <= L (|b . u| +
+    |b . u'|), whose exponential moments are by Cauchy-Schwarz at most those of 2 L |b . u| for a
+    unit u.
+
+    The minimiser found is within tau / lam of the exact one. Taken as releasing the exact one, and
+    then their difference, of sensitivity 2 tau / lam, under Gaussian noise: that adds its mu to
+    every choice.
+
+    Redberg, Koskela and Wang (2023) have mu |Z| from any Lipschitz loss and the larger offset
+    -log(1 - beta/lam), for which lam must exceed beta; here it need not.
+    Neighbouring: either. Rounding: mu and offset up.
 
     >>> from dpsvm.losses import Logistic
-    >>> setup = Setup(loss=Logistic(), C=1.0, dimension=3)
-    >>> objective_gaussian_rdp(setup, 5.0, 1.0, [2.0]).round(4)
-    array([0.4748])
+    >>> event = objective_gaussian_event(Setup(loss=Logistic(), C=1.0, dimension=3), 5.0, 1.0)
+    >>> round(event.mu, 6), round(event.offset, 6), event.choices  # 1/5, log(5/4)
+    (0.2, 0.223144, 2)
     """
-    beta = _smoothness(setup, "objective-gaussian")
-    order = np.asarray(orders, np.float64)
-    t = setup.difference / noise_scale
-    moment = math.log(2.0) + ((order - 1) * t) ** 2 / 2.0 + log_ndtr((order - 1) * t)
-    approximate = 2.0 * order * (setup.tol / (setup.lam * output_scale)) ** 2
-    exact = -math.log1p(-beta * setup.C) + t**2 / 2.0 + moment / (order - 1)
-    return np.asarray((exact + approximate) * _UP)
+    approximate = 2.0 * setup.tol * setup.C / output_scale
+    return Folded(
+        mu=math.hypot(setup.difference / noise_scale, approximate) * _UP,
+        offset=math.log1p(_smoothness(setup, "objective-gaussian") * setup.C) * _UP,
+        choices=4 if setup.neighbouring == "replace" else 2,
+        parts=setup.machines,
+    )
 
 
 def calibrate_objective_gaussian(setup: Setup, epsilon: float, delta: float) -> ObjectiveGaussian:
     """Objective perturbation with the least Gaussian term that (epsilon, delta) allows.
 
-    Claim: (epsilon, delta)-differential privacy of all machines together, whose Renyi divergences
-    (:func:`objective_gaussian_rdp`) add up and are converted at the best order. C must be below
-    1 / smoothness, and further below it for a small epsilon, as the first term alone must stay
-    below epsilon. Neighbouring: either. Rounding: the search ends on the side of more noise.
+    Claim: (epsilon, delta)-differential privacy of all machines together, by
+    :func:`objective_gaussian_event`. The offset is paid out of epsilon before any noise, which
+    limits C. Neighbouring: either. Rounding: the search ends on the side of more noise.
 
     >>> from dpsvm.losses import HuberHinge
     >>> setup = Setup(loss=HuberHinge(0.5), C=0.05, dimension=14)
@@ -481,41 +499,34 @@ def calibrate_objective_gaussian(setup: Setup, epsilon: float, delta: float) -> 
     >>> from dpsvm.privacy.accounting import epsilon_of
     >>> epsilon_of([release.event], 1e-5) <= 1.0
     True
-    >>> calibrate_objective_gaussian(Setup(loss=HuberHinge(0.5), C=0.5, dimension=14), 1.0, 1e-5)
+    >>> calibrate_objective_gaussian(Setup(loss=HuberHinge(0.5), C=0.9, dimension=14), 1.0, 1e-5)
     Traceback (most recent call last):
     ...
-    ValueError: C must be below 0.316 for epsilon = 1 (and below 1 / smoothness = 0.5), got 0.5
+    ValueError: C must be below 0.859 for epsilon = 1 and a smoothness of 2, got 0.9
     """
     beta = _smoothness(setup, "objective-gaussian")
-    limit = -math.expm1(-epsilon / setup.machines) / beta
-    if not limit > setup.C:
+    machines = f", {setup.machines} machines" if setup.machines > 1 else ""
+    limit = math.expm1(min(epsilon / setup.machines, 700.0)) / beta
+    if not limit > setup.C * _UP:
         raise ValueError(
-            f"C must be below {limit:.3g} for epsilon = {epsilon:g}"
-            f"{f' and {setup.machines} machines' if setup.machines > 1 else ''} "
-            f"(and below 1 / smoothness = {1 / beta:.3g}), got {setup.C:g}"
+            f"C must be below {limit:.3g} for epsilon = {epsilon:g}{machines} and a smoothness of "
+            f"{beta:g}, got {setup.C:g}"
         )
-    # At the order that matters, about 2 log(1 / delta) / epsilon, it costs that share of epsilon.
-    price = 4.0 * setup.machines * -math.log(delta) / _OUTPUT_SHARE
-    output_scale = max(math.sqrt(price) / epsilon, 10.0) * setup.tol / setup.lam
 
-    def event(noise_scale: float) -> Rdp:
-        values = setup.machines * objective_gaussian_rdp(setup, noise_scale, output_scale)
-        return Rdp(ORDERS, tuple(values.tolist()))
+    def output_scale(noise_scale: float) -> float:
+        return 2.0 * setup.tol * setup.C * noise_scale / (setup.difference * _OUTPUT_SHARE)
 
-    try:
-        scale = accounting.calibrate(lambda noise: [event(noise)], epsilon, delta)
-    except ValueError:
-        raise ValueError(
-            f"C = {setup.C:g} leaves no room for noise at epsilon = {epsilon:g}, "
-            f"delta = {delta:g}: take a smaller C (the limit for delta near 1 is {limit:.3g})"
-        ) from None
+    def events(noise_scale: float) -> list[Event]:
+        return [objective_gaussian_event(setup, noise_scale, output_scale(noise_scale))]
+
+    scale = accounting.calibrate(events, epsilon, delta)
     return ObjectiveGaussian(
         setup=setup,
-        event=event(scale),
+        event=events(scale)[0],
         guarantee=Guarantee(epsilon, delta, setup.neighbouring),
         noise_scale=scale,
         noise_law="gaussian",
-        output_scale=output_scale,
+        output_scale=output_scale(scale),
     )
 
 
@@ -524,7 +535,11 @@ def calibrate_objective_gaussian(setup: Setup, epsilon: float, delta: float) -> 
 
 @dataclass(frozen=True)
 class Gradient(Mechanism):
-    """Noisy gradient steps from 0, and the mean of the later half of the points."""
+    """Noisy gradient steps from 0 with Nesterov's momentum, and the mean of the later half.
+
+    Momentum reaches in tens of steps what plain steps need hundreds for, each of which would want
+    its share of the budget.
+    """
 
     method: ClassVar[str] = "gradient"
     setup: Setup
@@ -546,13 +561,15 @@ class Gradient(Mechanism):
 
     def _descend(self, rows: Any, signs: Array, weights: Array, noise: Noise, step: float) -> Array:
         setup = self.setup
-        w, total, kept = np.zeros(setup.dimension), np.zeros(setup.dimension), 0
+        w = before = total = np.zeros(setup.dimension)
+        kept = 0
         for t in range(setup.steps):
-            pull = weights * signs * setup.loss.slope(signs * np.asarray(rows @ w))
+            ahead = w + (t / (t + 3.0)) * (w - before)
+            pull = weights * signs * setup.loss.slope(signs * np.asarray(rows @ ahead))
             if setup.rate < 1.0:
                 pull = pull * (noise.uniform(len(pull)) < setup.rate)
             noisy = np.asarray(rows.T @ pull) + noise.gaussian(self.noise_scale, setup.dimension)
-            w = w - step * (noisy / setup.rate + setup.lam * w)
+            before, w = w, ahead - step * (noisy / setup.rate + setup.lam * ahead)
             if 2 * t + 1 >= setup.steps:
                 total, kept = total + w, kept + 1
         return total / kept
