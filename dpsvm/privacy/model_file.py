@@ -175,7 +175,8 @@ def _document(model: BasePrivateClassifier) -> dict[str, Any]:
         "report": model.privacy_report_,
         "parameters": {n: _plain(value) for n, value in given.items() if n not in _NOT_STORED},
         "class_weight": [
-            [_plain(label), _plain(weight)] for label, weight in (model.class_weight or {}).items()  # type: ignore[union-attr]
+            [_plain(label), _plain(weight)]
+            for label, weight in (model.class_weight or {}).items()  # type: ignore[union-attr]
         ],
         "classes": model.classes_.tolist(),
         "n_features": int(model.n_features_in_),
