@@ -67,7 +67,8 @@ def run(arguments: list[str]) -> None:
     """Carry out the command."""
     action, *rest = arguments or [""]
     if action not in ("create", "show"):
-        raise UsageError(f"expected create or show, got {action or 'neither'!r} ({_USAGE})")
+        got = repr(action) if arguments else "nothing"
+        raise UsageError(f"expected create or show, got {got} ({_USAGE})")
     values, operands = parse(rest, CREATE_FLAGS if action == "create" else ())
     if len(operands) != 1:
         raise UsageError(f"expected one FILE, got {len(operands)} ({_USAGE})")

@@ -7,6 +7,7 @@ how many rows there are or were shortened.
 from __future__ import annotations
 
 import os
+import sys
 import textwrap
 import warnings
 from collections.abc import Iterator, Mapping
@@ -104,7 +105,7 @@ def run(arguments: list[str]) -> None:
         save_private(model, job.model)
     except BaseException:
         if ledger is not None and ledger.charged:
-            warnings.warn(f"{job.ledger}: the charge for this fit stands", stacklevel=1)
+            _warn(f"{job.ledger}: the charge for this fit stands")
         raise
     if job.json is not None:
         with atomic_write(job.json) as file:
@@ -119,7 +120,7 @@ def run(arguments: list[str]) -> None:
 def _fit(job: _Job, X: Any, y: NDArray[np.int64], ledger: _Ledger | None) -> PrivateSVC:
     model = PrivateSVC(**job.settings, accountant=ledger, random_state=job.seed)
     if job.seed is not None:
-        warnings.warn(_SEEDED, PrivacyLeakWarning, stacklevel=1)
+        _warn(_SEEDED)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyLeakWarning)  # said above, in terms of flags
@@ -210,6 +211,10 @@ def _report_lines(report: Mapping[str, Any]) -> Iterator[str]:
     yield _line("public inputs", public)
     yield _line("withheld", report["withheld"])
     yield _line("not covered", f"{_ELSEWHERE} {report['floating_point']}")
+
+
+def _warn(text: str) -> None:
+    print(f"dpsvm train: warning: {text}", file=sys.stderr)
 
 
 def _line(label: str, text: str) -> str:
