@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import json
 import os
 import signal
@@ -17,8 +18,9 @@ from sklearn.datasets import make_blobs
 
 import dpsvm
 import dpsvm.cli.private
-from dpsvm.cli import main
+from dpsvm.cli import main, private_flags, private_interrupt
 from dpsvm.cli.private_flags import MACHINE_FLAGS, PRIVATE_FLAGS, SHARED_FLAGS, TRAINING_FLAGS
+from dpsvm.cli.private_interrupt import prompt_interrupt
 from dpsvm.data import dump_libsvm
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.estimators import PrivateSVC
@@ -60,6 +62,11 @@ def settings(**more):
 
 def content(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("module", [private_flags, private_interrupt])
+def test_docstring_examples_run(module):
+    assert doctest.testmod(module).failed == 0
 
 
 def test_the_guarantee_the_noise_and_what_is_not_covered_are_told(capsys):
@@ -403,6 +410,39 @@ def test_ctrl_c_writes_no_model_and_the_charge_stands(folder):
     assert sorted(path.name for path in folder.iterdir()) == [
         *("ledger", "ledger.lock", "m", "three", "two")
     ]
+
+
+STUCK = """
+import hashlib
+from dpsvm.cli.private_interrupt import prompt_interrupt
+waits = iter([True, True, False])
+with prompt_interrupt(lambda: "last words", busy=lambda: next(waits)):
+    print("ready", flush=True)
+    hashlib.pbkdf2_hmac("sha256", b"", b"", 10**9)  # many minutes in one call
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="POSIX signals")
+def test_ctrl_c_ends_a_call_that_does_not_return():
+    environment = os.environ | {"PYTHONPATH": str(Path(dpsvm.__file__).parents[1])}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", STUCK], env=environment, **pipes) as process:
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert err == "last words\n"
+
+
+def test_ctrl_c_in_python_code_is_an_ordinary_exception():
+    handler, descriptor = signal.getsignal(signal.SIGINT), signal.set_wakeup_fd(-1)
+    with (
+        pytest.raises(KeyboardInterrupt),
+        prompt_interrupt(lambda: pytest.fail("ended"), busy=lambda: False),
+    ):
+        signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is handler
+    assert signal.set_wakeup_fd(descriptor) == -1
 
 
 def test_help_names_every_private_flag(capsys):

@@ -26,6 +26,7 @@ from dpsvm.cli.budget import open_ledger
 from dpsvm.cli.files import require_folder
 from dpsvm.cli.options import UsageError
 from dpsvm.cli.private_flags import parse_private
+from dpsvm.cli.private_interrupt import prompt_interrupt
 from dpsvm.privacy.accountant import BudgetAccountant, BudgetError
 from dpsvm.privacy.estimators import PrivateSVC
 from dpsvm.privacy.minimiser import CertificateError
@@ -33,6 +34,7 @@ from dpsvm.privacy.model_file import save_private
 from dpsvm.report.plain_json import dumps
 from dpsvm.warnings import PrivacyLeakWarning
 
+_NAME = "dpsvm train"
 _USAGE = "usage: dpsvm train --private [flags] FILE [MODEL]"
 _NEEDED = {
     "epsilon": "a guarantee has no default",
@@ -83,10 +85,16 @@ class _Ledger(BudgetAccountant):
     """A ledger file that remembers whether this fit has been charged to it."""
 
     charged = False
+    busy = False
 
     def spend(self, *arguments: Any, **options: Any) -> None:
-        super().spend(*arguments, **options)
-        self.charged = True
+        """Charge the fit."""
+        self.busy = True
+        try:
+            super().spend(*arguments, **options)
+            self.charged = True
+        finally:
+            self.busy = False
 
 
 def run(arguments: list[str]) -> None:
@@ -105,7 +113,7 @@ def run(arguments: list[str]) -> None:
         save_private(model, job.model)
     except BaseException:
         if ledger is not None and ledger.charged:
-            _warn(f"{job.ledger}: the charge for this fit stands")
+            _say(_charge_stands(job))
         raise
     if job.json is not None:
         with atomic_write(job.json) as file:
@@ -120,9 +128,18 @@ def run(arguments: list[str]) -> None:
 def _fit(job: _Job, X: Any, y: NDArray[np.int64], ledger: _Ledger | None) -> PrivateSVC:
     model = PrivateSVC(**job.settings, accountant=ledger, random_state=job.seed)
     if job.seed is not None:
-        _warn(_SEEDED)
+        _say(f"warning: {_SEEDED}")
+
+    def last_words() -> str:
+        stands = ledger is not None and ledger.charged
+        lines = [_charge_stands(job)] if stands else []
+        return "\n".join(f"{_NAME}: {line}" for line in [*lines, "interrupted"])
+
     try:
-        with warnings.catch_warnings():
+        with (
+            warnings.catch_warnings(),
+            prompt_interrupt(last_words, busy=lambda: ledger is not None and ledger.busy),
+        ):
             warnings.simplefilter("ignore", PrivacyLeakWarning)  # said above, in terms of flags
             return model.fit(X, y)
     except BudgetError as error:
@@ -213,8 +230,12 @@ def _report_lines(report: Mapping[str, Any]) -> Iterator[str]:
     yield _line("not covered", f"{_ELSEWHERE} {report['floating_point']}")
 
 
-def _warn(text: str) -> None:
-    print(f"dpsvm train: warning: {text}", file=sys.stderr)
+def _charge_stands(job: _Job) -> str:
+    return f"warning: {job.ledger}: the charge for this fit stands"
+
+
+def _say(text: str) -> None:
+    print(f"{_NAME}: {text}", file=sys.stderr)
 
 
 def _line(label: str, text: str) -> str:
