@@ -1,4 +1,4 @@
-"""The command line: ``dpsvm train | predict | scale | compare | audit``."""
+"""The command line: ``dpsvm train | predict | scale | compare | audit | budget``."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from dpsvm._version import __version__
 from dpsvm.cli.options import UsageError
 
 _COMMANDS = {
-    "train": "train a machine on a LIBSVM data file and write a LIBSVM model file",
+    "train": "train a machine on a LIBSVM data file, with --private under a privacy guarantee",
     "predict": "predict the rows of a data file with a model file",
     "scale": "scale the features of a data file to a range",
     "compare": "compare working-set selectors with wss2 on data files",
     "audit": "test a claimed epsilon by training with and without one record",
+    "budget": "begin a privacy ledger, or show what was charged to it",
 }
 _INTERRUPTED, _BROKEN_PIPE, _FAILED = 130, 141, 2
 

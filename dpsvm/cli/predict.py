@@ -10,10 +10,13 @@ from numpy.typing import NDArray
 
 from dpsvm.cli.files import read_problem, require_folder
 from dpsvm.cli.options import Flag, UsageError, help_lines, parse, reader, table_flag
+from dpsvm.cli.private_model import PrivateModel
 from dpsvm.cli.scores import mean_squared_error, n_correct, squared_correlation
 from dpsvm.data import atomic_write
+from dpsvm.privacy.model_file import is_json
 from dpsvm.svm.model import Model
 from dpsvm.svm.threads import thread_count
+from dpsvm.svm.training import Problem
 
 Floats = NDArray[np.float64]
 
@@ -40,8 +43,8 @@ def help_text() -> str:
             _USAGE,
             "",
             "Predicts the rows of TEST, a LIBSVM data file, plain or compressed, with MODEL, a",
-            "LIBSVM model file, writes one prediction a line to OUTPUT, and prints how well they",
-            "fit the labels of TEST.",
+            "LIBSVM model file or the JSON file of a private model on random features, writes one",
+            "prediction a line to OUTPUT, and prints how well they fit the labels of TEST.",
             "",
             *help_lines(FLAGS),
         ]
@@ -55,12 +58,10 @@ def run(arguments: list[str]) -> None:
         raise UsageError(f"expected TEST MODEL OUTPUT, got {len(operands)} names ({_USAGE})")
     test, model_path, output = operands
     require_folder(output)
-    model = Model.load(model_path)
+    model = PrivateModel.load(model_path) if is_json(model_path) else Model.load(model_path)
     probability = bool(values["probability"])
     notice = _probability_notice(model, model_path, probability)
-    problem = read_problem(
-        test, classes=False, precomputed=model.parameters.kernel == "precomputed"
-    )
+    problem = _read_test(test, model)
     threads = thread_count(None) if values["threads"] is None else values["threads"]
     try:
         with atomic_write(output, "wb") as file:
@@ -71,8 +72,14 @@ def run(arguments: list[str]) -> None:
         print("\n".join(notice + _score(model, predicted, problem.y)))
 
 
+def _read_test(path: str, model: Model | PrivateModel) -> Problem:
+    if isinstance(model, PrivateModel):
+        return model.read_rows(path)
+    return read_problem(path, classes=False, precomputed=model.parameters.kernel == "precomputed")
+
+
 def _write_predictions(
-    file: IO[bytes], model: Model, X: Any, probability: bool, threads: int
+    file: IO[bytes], model: Model | PrivateModel, X: Any, probability: bool, threads: int
 ) -> Floats:
     """Write the predictions of all rows, a block at a time, and return them."""
     if probability and model.labels is not None:
@@ -85,9 +92,11 @@ def _write_predictions(
     return predicted
 
 
-def _predict(model: Model, X: Any, probability: bool, threads: int) -> tuple[Floats, Iterator[str]]:
+def _predict(
+    model: Model | PrivateModel, X: Any, probability: bool, threads: int
+) -> tuple[Floats, Iterator[str]]:
     """The predictions of some rows, and the lines of the output file that state them."""
-    if not probability or model.labels is None:
+    if not probability or model.labels is None or isinstance(model, PrivateModel):
         predicted = model.predict(X, threads=threads)
         return predicted, (f"{value:.17g}" for value in predicted)
     estimates = model.predict_proba(X, threads=threads)
@@ -99,8 +108,8 @@ def _predict(model: Model, X: Any, probability: bool, threads: int) -> tuple[Flo
     return labels.astype(np.float64), lines
 
 
-def _probability_notice(model: Model, path: str, probability: bool) -> list[str]:
-    if model.prob_a is None:
+def _probability_notice(model: Model | PrivateModel, path: str, probability: bool) -> list[str]:
+    if isinstance(model, PrivateModel) or model.prob_a is None:
         if probability:
             raise ValueError(f"{path}: the model does not support probability estimates")
         return []
@@ -114,8 +123,8 @@ def _probability_notice(model: Model, path: str, probability: bool) -> list[str]
     ]
 
 
-def _score(model: Model, predicted: Floats, target: Floats) -> list[str]:
-    if model.is_regressor:
+def _score(model: Model | PrivateModel, predicted: Floats, target: Floats) -> list[str]:
+    if isinstance(model, Model) and model.is_regressor:
         error = mean_squared_error(predicted, target)
         correlation = squared_correlation(predicted, target)
         return [

@@ -1,4 +1,4 @@
-"""``dpsvm train``: LIBSVM's svm-train, with a choice of selectors."""
+"""``dpsvm train``: LIBSVM's svm-train, with a choice of selectors, or ``--private``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,14 @@ import numpy as np
 from dpsvm.cli.facts import write_facts
 from dpsvm.cli.files import read_problem, require_folder, require_serials_in_range
 from dpsvm.cli.log import Log
-from dpsvm.cli.options import UsageError, help_lines, parse
+from dpsvm.cli.options import UsageError, help_lines
+from dpsvm.cli.private_flags import (
+    MACHINE_FLAGS,
+    PRIVATE_FLAGS,
+    SHARED_FLAGS,
+    asks_for_private,
+    parse_plain,
+)
 from dpsvm.cli.scores import mean_squared_error, n_correct, squared_correlation
 from dpsvm.cli.train_flags import DPSVM_FLAGS, LIBSVM_FLAGS
 from dpsvm.progress import solver_progress
@@ -39,9 +46,20 @@ def help_text() -> str:
             "Further flags",
             *help_lines(DPSVM_FLAGS),
             "",
+            "With a privacy guarantee",
+            f"  Of the flags above {_carried_over()} go with --private; -t is then 0 (linear)",
+            "  or 2 (rbf through random features, with -g), -c follows from epsilon unless given,",
+            "  --seed is for experiments, and --json writes the privacy report. A linear model is",
+            "  written as a LIBSVM model file, one on random features as JSON.",
+            *help_lines(PRIVATE_FLAGS),
+            "",
             "The exit code is 0, 2 for an error and 130 when interrupted.",
         ]
     )
+
+
+def _carried_over() -> str:
+    return " ".join(flag.spelling for flag in (*MACHINE_FLAGS, *SHARED_FLAGS))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +80,11 @@ class _Job:
 
 def run(arguments: list[str]) -> None:
     """Carry out the command."""
+    if asks_for_private(arguments):
+        from dpsvm.cli import private
+
+        private.run(arguments)
+        return
     job = _read_job(arguments)
     for path in (job.json, job.model if job.n_folds is None else None):
         if path is not None:
@@ -92,7 +115,7 @@ def run(arguments: list[str]) -> None:
 
 
 def _read_job(arguments: list[str]) -> _Job:
-    values, operands = parse(arguments, LIBSVM_FLAGS + DPSVM_FLAGS)
+    values, operands = parse_plain(arguments)
     if not operands:
         raise UsageError(f"FILE is missing ({_USAGE})")
     if len(operands) > 2:

@@ -1,0 +1,120 @@
+"""``dpsvm budget``: begin a privacy ledger, and see what has been charged to it."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from dpsvm.cli.files import require_folder
+from dpsvm.cli.options import Flag, UsageError, help_lines, parse, reader
+from dpsvm.privacy.accountant import BudgetAccountant, Ledger
+from dpsvm.privacy.accounting import epsilon_of
+from dpsvm.privacy.guarantee import NEIGHBOURING, Guarantee, check_neighbouring
+
+_USAGE = "usage: dpsvm budget create [flags] FILE | dpsvm budget show FILE"
+CREATE_FLAGS = (
+    Flag(
+        "--epsilon",
+        "epsilon",
+        "the budget; required",
+        ("x",),
+        reader(float, "a number"),
+    ),
+    Flag(
+        "--delta",
+        "delta",
+        "the budget's delta; without it only pure releases fit",
+        ("x",),
+        reader(float, "a number"),
+        default_text="0",
+    ),
+    Flag(
+        "--neighbouring",
+        "neighbouring",
+        " or ".join(NEIGHBOURING),
+        ("relation",),
+        check_neighbouring,
+        default_text=NEIGHBOURING[0],
+    ),
+)
+
+Accountant = TypeVar("Accountant", bound=BudgetAccountant)
+
+
+def help_text() -> str:
+    """The help of the command."""
+    return "\n".join(
+        [
+            _USAGE,
+            "",
+            "A ledger keeps all releases from one data set within (epsilon, delta): every fit of",
+            "dpsvm train --private --ledger FILE is charged to it first, and refused if it does",
+            "not fit. One that exists is never begun anew. show prints the budget, what is left",
+            "of it and every charge.",
+            "",
+            "Flags of create",
+            *help_lines(CREATE_FLAGS),
+            "",
+            "The exit code is 0, or 2 for an error.",
+        ]
+    )
+
+
+def run(arguments: list[str]) -> None:
+    """Carry out the command."""
+    action, *rest = arguments or [""]
+    if action not in ("create", "show"):
+        got = repr(action) if arguments else "nothing"
+        raise UsageError(f"expected create or show, got {got} ({_USAGE})")
+    values, operands = parse(rest, CREATE_FLAGS if action == "create" else ())
+    if len(operands) != 1:
+        raise UsageError(f"expected one FILE, got {len(operands)} ({_USAGE})")
+    [path] = operands
+    if action == "create":
+        if values["epsilon"] is None:
+            raise UsageError("create needs --epsilon: a budget has no default")
+        require_folder(path)
+        if os.path.exists(path):
+            raise FileExistsError(errno.EEXIST, "there is a file already, left as it is", path)
+        BudgetAccountant(**values, path=path, create=True)
+    for line in _lines(_read(path)):
+        print(line)
+
+
+def open_ledger(path: str, kind: type[Accountant]) -> Accountant:
+    """An accountant on a ledger file, which must exist.
+
+    >>> open_ledger("no such file", BudgetAccountant)
+    Traceback (most recent call last):
+    ...
+    FileNotFoundError: [Errno 2] no such ledger; dpsvm budget create begins one: 'no such file'
+    """
+    _require_ledger(path)
+    return kind(path=path)
+
+
+def _read(path: str) -> Ledger:
+    _require_ledger(path)
+    return Ledger.from_json(Path(path).read_text(encoding="utf-8"), path)
+
+
+def _require_ledger(path: str) -> None:
+    if not os.path.exists(path):
+        reason = "no such ledger; dpsvm budget create begins one"
+        raise FileNotFoundError(errno.ENOENT, reason, path)
+
+
+def _lines(ledger: Ledger) -> Iterator[str]:
+    """The budget, what is left and the charges: all of it public, none of it from the data."""
+    spent = ledger.spent()
+    yield f"budget     {Guarantee(ledger.epsilon, ledger.delta, ledger.neighbouring)}"
+    yield f"spent      epsilon = {spent:g}"
+    yield f"remaining  epsilon = {max(ledger.epsilon - spent, 0.0):g}"
+    yield f"charges    {len(ledger.charges)}"
+    for number, charge in enumerate(ledger.charges, start=1):
+        alone = epsilon_of([charge.event], ledger.delta)
+        kind = type(charge.event).__name__
+        yield f"{number:>9}  {charge.label or '(no label)'}: {kind}, epsilon = {alone:g} alone"

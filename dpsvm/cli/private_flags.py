@@ -1,0 +1,259 @@
+"""The flags of ``dpsvm train --private``, and which of the others do not go with it.
+
+Everything a private fit may depend on besides the rows is a public input, so what plain training
+takes from the data file (the labels, the number of features, gamma) is asked for here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any, NoReturn
+
+from dpsvm.cli.options import Flag, parse, reader
+from dpsvm.cli.train_flags import DPSVM_FLAGS, LIBSVM_FLAGS
+from dpsvm.losses import LOSSES
+from dpsvm.privacy.guarantee import check_delta, check_epsilon
+from dpsvm.privacy.methods import METHODS
+
+_LARGEST_INT = 2**31 - 1
+_RELATIONS = ("add-remove", "replace")
+
+
+def _whole(least: int, most: int = _LARGEST_INT) -> Callable[[str], int]:
+    def convert(text: str) -> int:
+        value = int(text)
+        if not least <= value <= most:
+            raise ValueError
+        return value
+
+    return reader(convert, f"a whole number from {least} to {most}")
+
+
+def _number(wanted: str, holds: Callable[[float], bool]) -> Callable[[str], float]:
+    def convert(text: str) -> float:
+        value = float(text)
+        if not (math.isfinite(value) and holds(value)):
+            raise ValueError
+        return value
+
+    return reader(convert, wanted)
+
+
+def _one_of(names: Sequence[str], remark: str = "") -> Callable[[str], str]:
+    def convert(text: str) -> str:
+        if text not in names:
+            raise ValueError
+        return text
+
+    return reader(convert, " or ".join(names) + remark)
+
+
+def _labels(text: str) -> tuple[int, ...]:
+    labels = tuple(int(label) for label in text.split(","))
+    if len(labels) < 2 or len(set(labels)) < len(labels) or max(map(abs, labels)) > _LARGEST_INT:
+        raise ValueError
+    return labels
+
+
+_c_svc = _one_of(("0",), ": --private trains no other machine")
+_kernel = _one_of(("0", "2"), ": --private has no other kernel")
+_positive = _number("a finite number above 0", lambda value: value > 0.0)
+
+MACHINE_FLAGS = (
+    Flag("-s", "machine", "c-svc, the only machine", ("type",), _c_svc, default_text="0"),
+    Flag(
+        "-t",
+        "kernel",
+        "0 linear, 2 rbf through random features (which needs -g)",
+        ("type",),
+        lambda text: {"0": "linear", "2": "rbf"}[_kernel(text)],
+        default="linear",
+        default_text="0",
+    ),
+    Flag(
+        "-g", "gamma", "gamma of the rbf kernel, never taken from the data", ("gamma",), _positive
+    ),
+    Flag(
+        "-c",
+        "C",
+        "weight of the losses",
+        ("cost",),
+        _positive,
+        default_text="from epsilon, method and loss",
+    ),
+    next(flag for flag in LIBSVM_FLAGS if flag.spelling == "-w"),
+    next(flag for flag in LIBSVM_FLAGS if flag.spelling == "-q"),
+)
+"""LIBSVM's flags that a private fit takes, with what they mean there."""
+
+PRIVATE_FLAGS = (
+    Flag("--private", "private", "train with a differential privacy guarantee", default=False),
+    Flag(
+        "--epsilon",
+        "epsilon",
+        "the guarantee's epsilon; required",
+        ("x",),
+        reader(check_epsilon, "a finite number above 0"),
+    ),
+    Flag(
+        "--delta",
+        "delta",
+        "the guarantee's delta, well below 1 / number of rows; objective and output do without",
+        ("x",),
+        reader(check_delta, "a number between 0 and 1, neither included"),
+    ),
+    Flag(
+        "--data-norm",
+        "data_norm",
+        "public bound on the norm of a row, to which longer rows are shortened; required",
+        ("x",),
+        _positive,
+    ),
+    Flag(
+        "--classes",
+        "classes",
+        "the public set of labels, for example -1,1; required",
+        ("list",),
+        reader(_labels, "a list of at least two different whole numbers, as in -1,1"),
+    ),
+    Flag(
+        "--n-features",
+        "n_features",
+        "the public number of features; required",
+        ("n",),
+        _whole(1),
+    ),
+    Flag(
+        "--method",
+        "method",
+        "how the noise is added",
+        ("name",),
+        _one_of(METHODS),
+        default_text=METHODS[0],
+        choices=("  " + " ".join(METHODS),),
+    ),
+    Flag("--loss", "loss", " ".join(LOSSES), ("name",), _one_of(LOSSES), default_text="huber"),
+    Flag(
+        "--width",
+        "width",
+        "of the rounded corner of huber and smooth",
+        ("x",),
+        _positive,
+        default_text="1",
+    ),
+    Flag(
+        "--neighbouring",
+        "neighbouring",
+        "what the guarantee protects: add-remove (a record more or less) or replace",
+        ("relation",),
+        _one_of(_RELATIONS),
+        default_text="add-remove; replace for objective",
+    ),
+    Flag(
+        "--n-components",
+        "n_components",
+        "random frequencies of -t 2",
+        ("n",),
+        _whole(1),
+        default_text="50",
+    ),
+    Flag(
+        "--feature-seed",
+        "feature_seed",
+        "public seed of the random features, independent of the noise",
+        ("n",),
+        _whole(0),
+        default_text="0",
+    ),
+    Flag("--n-steps", "n_steps", "steps of gradient", ("n",), _whole(1), default_text="50"),
+    Flag(
+        "--batch-rate",
+        "batch_rate",
+        "probability of a row to take part in a step of gradient",
+        ("x",),
+        _number("a number above 0 and up to 1", lambda value: 0.0 < value <= 1.0),
+        default_text="1",
+    ),
+    Flag(
+        "--ledger",
+        "ledger",
+        "budget to charge before anything is released; see dpsvm budget",
+        ("file",),
+        str,
+    ),
+    Flag(
+        "--plan",
+        "plan",
+        "print what a fit to n rows would add, and end: no file is read, charged or written",
+        ("n",),
+        _whole(1),
+    ),
+)
+"""The flags that mean something with ``--private`` only."""
+
+SHARED_FLAGS = (
+    replace(
+        next(flag for flag in DPSVM_FLAGS if flag.spelling == "--seed"),
+        meaning="seed of the noise, for experiments only",
+        default_text="the operating system's entropy",
+    ),
+    Flag("--json", "json", "write the privacy report to a file", ("file",), str),
+)
+"""Flags that plain training has too, with what they mean here."""
+
+TRAINING_FLAGS = (*LIBSVM_FLAGS, *DPSVM_FLAGS)
+ALL_PRIVATE_FLAGS = (*MACHINE_FLAGS, *PRIVATE_FLAGS, *SHARED_FLAGS)
+
+
+def asks_for_private(arguments: Sequence[str]) -> bool:
+    """Whether ``--private`` is among the flags.
+
+    >>> asks_for_private(["--private", "heart"]), asks_for_private(["--", "--private"])
+    (True, False)
+    """
+    words = list(arguments)
+    return "--private" in words[: words.index("--") if "--" in words else None]
+
+
+def parse_private(arguments: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+    """The values of the flags of a private fit; a flag of plain training is refused by name.
+
+    >>> parse_private(["--private", "-b", "1", "heart"])
+    Traceback (most recent call last):
+    ...
+    dpsvm.cli.options.UsageError: -b: does not go with --private
+    """
+    return _parse_apart(arguments, ALL_PRIVATE_FLAGS, TRAINING_FLAGS, "does not go with --private")
+
+
+def parse_plain(arguments: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+    """The values of the flags of plain training; one of a private fit is refused by name.
+
+    >>> parse_plain(["--epsilon", "1", "heart"])
+    Traceback (most recent call last):
+    ...
+    dpsvm.cli.options.UsageError: --epsilon: goes with --private
+    """
+    return _parse_apart(arguments, TRAINING_FLAGS, PRIVATE_FLAGS, "goes with --private")
+
+
+def _parse_apart(
+    arguments: Sequence[str], flags: Iterable[Flag], others: Iterable[Flag], reason: str
+) -> tuple[dict[str, Any], list[str]]:
+    def refuse(*_: str) -> NoReturn:
+        raise ValueError(reason)
+
+    own = list(flags)
+    spellings = {flag.spelling for flag in own}
+    # Named by their spelling: -p and --epsilon share a name, and mean different things.
+    refused = [
+        replace(flag, name=flag.spelling, read=refuse)
+        for flag in others
+        if flag.spelling not in spellings
+    ]
+    values, operands = parse(arguments, own + refused)
+    for flag in refused:
+        del values[flag.name]
+    return values, operands
