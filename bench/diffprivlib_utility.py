@@ -1,0 +1,44 @@
+"""The accuracy of diffprivlib's LogisticRegression on given splits, for privacy_utility.py.
+
+    ENVIRONMENT/bin/python bench/diffprivlib_utility.py FOLDER
+
+FOLDER has data.npz (X, y) and task.json; prints for each epsilon the test accuracy on every split,
+the mean over draws of the noise. It runs where diffprivlib is installed, and dpsvm need not be.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+def main(folder: Path) -> None:
+    from diffprivlib.models import LogisticRegression
+
+    data, task = np.load(folder / "data.npz"), json.loads((folder / "task.json").read_text())
+    X, y = data["X"], data["y"]
+
+    def score(epsilon: float, train: Any, test: Any, seed: int) -> float:
+        model = LogisticRegression(
+            epsilon=epsilon, data_norm=task["data_norm"], random_state=seed, max_iter=1000
+        )
+        return float(model.fit(X[train], y[train]).score(X[test], y[test]))
+
+    warnings.simplefilter("ignore")  # it says that it takes the labels from the data
+    found = [
+        [
+            float(np.mean([score(epsilon, *split, seed) for seed in range(task["draws"])]))
+            for split in task["splits"]
+        ]
+        for epsilon in task["epsilons"]
+    ]
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
