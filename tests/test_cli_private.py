@@ -300,8 +300,7 @@ def test_the_flags_that_are_refused_are_all_but_the_ones_that_carry_over():
     [
         ("--private two", "--private needs --epsilon: "),
         ("--private --epsilon 1 two", "--private needs --data-norm: "),
-        ("--private --epsilon 1 --data-norm 1 two", "--private needs --classes: "),
-        ("--private --epsilon 1 --data-norm 1 --classes 0,1 two", "--private needs --n-features: "),
+        ("--private --epsilon 1 --data-norm 1 --delta 0.1 --plan 9", "--plan needs --n-features: "),
         ("BOTH", "FILE is missing (usage: dpsvm train --private"),
         ("BOTH a b c", "unexpected 'c'"),
         ("BOTH --epsilon 0 two", "--epsilon: '0' is not a finite number above 0"),
@@ -449,3 +448,21 @@ def test_help_names_every_private_flag(capsys):
     assert main(["train", "--help"]) == 0
     out = capsys.readouterr().out
     assert all(f"  {flag.spelling} " in out for flag in PRIVATE_FLAGS)
+
+
+def test_labels_are_minus_one_and_one_unless_told(capsys):
+    words = "train --private --epsilon 2 --data-norm 9 --n-features 4 --delta 1e-5"
+    assert run(words, "-q two m") == 0
+    assert Model.load("m").labels.tolist() == [1, -1]
+    assert run(words, "three m") == 2
+    assert "is not in --classes -1,1" in capsys.readouterr().err
+
+
+def test_a_number_of_features_taken_from_the_file_is_said_to_be_assumed_public(capsys):
+    assert run("train --private --epsilon 2 --data-norm 9 --delta 1e-5 --seed 1 two m") == 0
+    assert "two: the number of features, 4, is the largest index of some row" in (
+        capsys.readouterr().err
+    )
+    assert run(BOTH, "--seed 1 -q two stated") == 0
+    assert "number of features" not in capsys.readouterr().err
+    assert content(Path())["m"] == content(Path())["stated"]

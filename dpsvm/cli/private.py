@@ -39,8 +39,6 @@ _USAGE = "usage: dpsvm train --private [flags] FILE [MODEL]"
 _NEEDED = {
     "epsilon": "a guarantee has no default",
     "data_norm": "a public bound on the norm of a row is never measured from the data",
-    "classes": "the set of labels is public, and finding it in the data would reveal a rare one",
-    "n_features": "the number of features is public; the largest index of FILE is some row's",
 }
 _GOES_WITH = {
     "gamma": ("kernel", ("rbf",), "-g goes with -t 2"),
@@ -63,6 +61,10 @@ _SEEDED = (
     "--seed makes the noise repeatable: whoever knows or guesses it can take the noise away. A "
     "seed is for experiments; leave it out to release a model"
 )
+_WIDTH = (
+    "the number of features, {0}, is the largest index of some row: the guarantee holds if that "
+    "number is public, which --n-features {0} states"
+)
 _LABEL_WIDTH, _LINE_WIDTH = 24, 100
 
 
@@ -71,7 +73,7 @@ class _Job:
     """What the command line asks for."""
 
     settings: dict[str, Any]  # of PrivateSVC
-    n_features: int
+    n_features: int | None  # None: what FILE shows, with a warning
     data: str
     model: str
     ledger: str | None
@@ -108,6 +110,8 @@ def run(arguments: list[str]) -> None:
             require_folder(path)
     ledger = None if job.ledger is None else open_ledger(job.ledger, _Ledger)
     X, y = _read_rows(job.data, job.n_features, job.settings["classes"])
+    if job.n_features is None:
+        _say(f"warning: {job.data}: {_WIDTH.format(X.shape[1])}")
     try:
         model = _fit(job, X, y, ledger)
         save_private(model, job.model)
@@ -154,6 +158,8 @@ def _read_job(arguments: list[str]) -> _Job:
         raise UsageError(f"unexpected {operands[2]!r} ({_USAGE})")
     if not operands and values["plan"] is None:
         raise UsageError(f"FILE is missing ({_USAGE})")
+    if values["plan"] is not None and values["n_features"] is None:
+        raise UsageError("--plan needs --n-features: no file is read")
     for name, reason in _NEEDED.items():
         if values[name] is None:
             raise UsageError(f"--private needs --{name.replace('_', '-')}: {reason}")
@@ -190,7 +196,7 @@ def _require_apart(files: Mapping[str, str | None]) -> None:
 
 
 def _read_rows(
-    path: str, n_features: int, classes: list[int]
+    path: str, n_features: int | None, classes: list[int]
 ) -> tuple[sparse.csr_array, NDArray[np.int64]]:
     """The rows and labels of a data file, with as many features and such labels as are public.
 
@@ -209,7 +215,8 @@ def _read_rows(
         listed = ",".join(map(str, classes))
         reason = f"label {labels[row]:g} is not in --classes {listed}"
         raise LibsvmFormatError(path, reader.line_of(row), reason)
-    rows = sparse.csr_array((data, indices, indptr), shape=(len(labels), n_features))
+    width = n_features or max(int(indices.max(initial=0)) + 1, 1)
+    rows = sparse.csr_array((data, indices, indptr), shape=(len(labels), width))
     return rows, labels.astype(np.int64)
 
 

@@ -1,7 +1,8 @@
 """The flags of ``dpsvm train --private``, and which of the others do not go with it.
 
 Everything a private fit may depend on besides the rows is a public input, so what plain training
-takes from the data file (the labels, the number of features, gamma) is asked for here.
+takes from the data file (the labels, gamma) is a flag here. The number of features is one too; left
+out, it is taken from the file, and the guarantee is said to assume that it is public.
 """
 
 from __future__ import annotations
@@ -114,16 +115,19 @@ PRIVATE_FLAGS = (
     Flag(
         "--classes",
         "classes",
-        "the public set of labels, for example -1,1; required",
+        "the public set of labels; never what the file happens to hold",
         ("list",),
         reader(_labels, "a list of at least two different whole numbers, as in -1,1"),
+        default=(-1, 1),
+        default_text="-1,1",
     ),
     Flag(
         "--n-features",
         "n_features",
-        "the public number of features; required",
+        "the public number of features",
         ("n",),
         _whole(1),
+        default_text="the largest index of FILE, with a warning",
     ),
     Flag(
         "--method",
