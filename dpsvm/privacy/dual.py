@@ -128,10 +128,12 @@ def solve_hinge(rows: Any, signs: Array, weights: Array, C: float, gap: float) -
     for _ in range(MAX_ROUNDS):
         loss = ProximalHinge(width, shares)
         objective = Objective(rows, signs, weights, loss, 1.0 / C, np.zeros(d))
+        before = math.inf
         for point, norm in newton(objective, w):
             w = point
-            if norm <= 1e-6 * width:
+            if norm <= 1e-6 * width or before / 2.0 < norm <= 1e-6:  # done, or mere rounding
                 break
+            before = norm
         shares = -loss.slope(problem.margins(w))
         dual = problem.caps * shares
         found = problem.weights(dual)

@@ -239,6 +239,9 @@ def _line_slope(
 def _line_search(slope: Callable[[float], float]) -> float:
     """A length in (0, 1] where a slope that only grows is not positive or all but zero.
 
+    False position with the Illinois rule: an end that stays put has its slope halved, so that the
+    other cannot creep.
+
     >>> _line_search(lambda t: 4 * t - 1)
     0.25
     """
@@ -246,16 +249,16 @@ def _line_search(slope: Callable[[float], float]) -> float:
     if at_zero >= 0.0:
         return 1.0  # rounding: the step is as good as done, and the next gradient will tell
     enough = 1e-3 * -at_zero
-    if slope(1.0) <= enough:
-        return 1.0
     low, high, at_low, at_high = 0.0, 1.0, at_zero, slope(1.0)
+    if at_high <= enough:
+        return 1.0
     for _ in range(100):
-        middle = low + (high - low) * min(max(at_low / (at_low - at_high), 0.1), 0.9)
+        middle = low + (high - low) * at_low / (at_low - at_high)
         at_middle = slope(middle)
         if abs(at_middle) <= enough:
             return middle
         if at_middle < 0.0:
-            low, at_low = middle, at_middle
+            low, at_low, at_high = middle, at_middle, at_high / 2.0
         else:
-            high, at_high = middle, at_middle
+            high, at_high, at_low = middle, at_middle, at_low / 2.0
     return low
