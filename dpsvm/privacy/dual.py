@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsvm.losses import Loss
-from dpsvm.privacy.minimiser import CertificateError, Objective, newton
+from dpsvm.privacy.minimiser import CertificateError, Objective, newton, products
 
 Array = NDArray[np.float64]
 
@@ -95,12 +95,12 @@ class HingeProblem:
         >>> problem.gap(np.array([1.0]), np.array([1.0])) < 1e-14
         True
         """
-        n, d = self.rows.shape
+        n = self.rows.shape[0]
         margins = self.margins(w)
         short = 1.0 - margins
         terms = self.caps * np.maximum(0.0, short) - dual * short
         length = float(np.linalg.norm(w))
-        error = (d + 16) * _UNIT * max(length, 1.0) * 1.01
+        error = (products(self.rows) + 16) * _UNIT * max(length, 1.0) * 1.01
         settled = ((dual == self.caps) & (short > error)) | ((dual == 0.0) & (short < -error))
         open_rows = ~settled
         total = math.fsum(terms[open_rows].tolist()) + error * math.fsum(
