@@ -50,6 +50,7 @@ class Effort:
     starts: int  # random starts
     climbs: int  # of which so many are improved
     steps: int  # of ascent
+    pairs: int  # at most, about, of one ascent
 
 
 @dataclass(frozen=True)
@@ -83,14 +84,14 @@ class Attack:
             pairs += 1
             return -self.ratio(point)
 
-        starts = max(4, int(effort.starts * self.patience))
+        starts = max(2, int(effort.starts * self.patience))
         spread = np.exp(random.uniform(math.log(0.3), math.log(6.0), starts))
         points = random.normal(size=(starts, self.size)) * spread[:, None]
         points[::2, self.own :] *= 1e-3
         values = np.array([loss(point) for point in points])
         best, least = points[int(values.argmin())], float(values.min())
         for start in np.argsort(values)[: max(1, int(effort.climbs * self.patience))]:
-            options = {"maxiter": effort.steps, "eps": self.step}
+            options = {"maxiter": effort.steps, "maxfun": effort.pairs, "eps": self.step}
             found = minimize(loss, points[start], method="L-BFGS-B", options=options)
             if found.fun < least:
                 best, least = found.x, float(found.fun)
@@ -413,7 +414,7 @@ GROUPS = (
 def main() -> int:
     parser = arguments(__doc__)
     options = parser.parse_args()
-    effort = Effort(8, 1, 1) if options.quick else Effort(400, 12, 60)
+    effort = Effort(8, 1, 1, 30) if options.quick else Effort(400, 12, 60, 15_000)
     random = np.random.default_rng(SEED)
     columns = ("bound", "case", "pairs tried", "largest ratio", "holds", "attained at")
     table = Table("largest ratio found to its bound", columns)
