@@ -171,7 +171,7 @@ def output_attacks() -> Iterator[Attack]:
             case = f"{loss.name}, {relation}, C = {C:g}"
             step = 1e-4 if isinstance(loss, Hinge) else 1e-6
             tell, size = teller(d, relation), (n + 2) * d
-            yield Attack("output: |w - w'|", case, size, ratio, tell, 2 * d, 0.2, step)
+            yield Attack("output: norm of w - w'", case, size, ratio, tell, 2 * d, 0.2, step)
 
 
 def tolerance_attacks() -> Iterator[Attack]:
@@ -196,7 +196,7 @@ def tolerance_attacks() -> Iterator[Attack]:
 def gradient_attacks() -> Iterator[Attack]:
     """The sum of gradients at one point.
 
-    It is also the linear terms' distance |b - b'| at the minimiser that they have in common, the
+    It is also the difference b - b' of the linear terms that make that point the minimiser, the
     regularisation being the same: what the objective methods rest on.
     """
     d = 3
@@ -212,7 +212,7 @@ def gradient_attacks() -> Iterator[Attack]:
                 return float(np.linalg.norm(sums[0] - sums[1])) / bound
 
             case, tell = f"{loss.name}, {relation}", teller(d, relation, 10.0)
-            claim = "gradient: |sum - sum'|, objective: |b - b'|"
+            claim = "gradient, objective: norm of b - b'"
             yield Attack(claim, case, 5 * d, ratio, tell, 3 * d)
 
 
@@ -424,7 +424,7 @@ def main() -> int:
         worst[attack.claim] = max(worst.get(attack.claim, (0.0, "")), (found.ratio, attack.case))
         told = (attack.claim, attack.case, found.pairs, round(found.ratio, 9))
         table.rows.append((*told, found.ratio <= 1 + ROUNDING, found.where))
-        note(f"{attack.claim:44} {attack.case:52} {found.ratio:.6f} of {found.pairs}")
+        note(f"{attack.claim:36} {attack.case:52} {found.ratio:.6f} of {found.pairs}")
     exceeded = [row for row in table.rows if not row[4]]
     verdicts = [f"bounds exceeded: {len(exceeded)} of {len(table.rows)}"]
     for claim, (value, case) in worst.items():

@@ -169,7 +169,7 @@ def test_no_sensitivity_bound_is_exceeded_by_a_short_attack() -> None:
     done = run_bench("sensitivity_attack.py", "--quick")
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"^bounds exceeded: 0 of \d+$", done.stdout, re.M)
-    assert "output: |w - w'|: the tightest ratio found is " in done.stdout
+    assert "output: norm of w - w': the tightest ratio found is " in done.stdout
 
 
 @needs_data

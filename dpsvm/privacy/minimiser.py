@@ -109,12 +109,9 @@ def products(rows: Any) -> int:
     return int(rows.shape[1])
 
 
-def minimise(
-    objective: Objective, tau: float, start: Array | None = None, *, polish: bool = False
-) -> Array:
+def minimise(objective: Objective, tau: float, *, polish: bool = False) -> Array:
     """A point where the gradient's norm is certified to be at most tau.
 
-    start : where to begin, 0 unless given
     polish : go on, once tau is reached, for as long as steps still halve the gradient
 
     Raises CertificateError where tau is out of reach of floating-point numbers.
@@ -127,7 +124,7 @@ def minimise(
     True
     """
     best, least, certified, refused = np.zeros(objective.dimension), math.inf, False, 0
-    for w, norm in newton(objective, best if start is None else start):
+    for w, norm in newton(objective, best):
         if certified and norm > 0.5 * least:
             break
         if norm < least:
