@@ -165,6 +165,13 @@ def test_accounting_lies_between_dp_accountings_bounds() -> None:
     assert "optimistic and pessimistic estimates: 4 of 4" in done.stdout
 
 
+def test_no_sensitivity_bound_is_exceeded_by_a_short_attack() -> None:
+    done = run_bench("sensitivity_attack.py", "--quick")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"^bounds exceeded: 0 of \d+$", done.stdout, re.M)
+    assert "output: norm of w - w': the tightest ratio found is " in done.stdout
+
+
 @needs_data
 def test_dpwss_behaves_as_published_on_a_few_seeds() -> None:
     done = run_bench("dpwss.py", str(SHARED), "--quick")

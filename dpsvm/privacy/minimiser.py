@@ -10,7 +10,7 @@ number of steps it took and the norm it reached depend on the data and stay insi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,10 +24,13 @@ from dpsvm.losses import Loss
 
 Array = NDArray[np.float64]
 
-MAX_STEPS = 500
+MAX_STEPS = 1000
 _UNIT = 2.0**-53
-_DENSE = 1500  # weights up to which the Hessian is formed
-_NEVER_BETTER = 25  # steps without a smaller gradient after which Newton has given all it can
+_DENSE = 1500  # weights, or rows with curvature, up to which a matrix is factored
+_REFUSED = 10  # small gradients without a certificate after which there will be none
+_BLOCK = 2**30  # multiplications at a time
+_CG_STEPS = 500
+_NEVER_BETTER = 100  # steps without a smaller gradient after which Newton has given all it can
 
 
 class CertificateError(RuntimeError):
@@ -69,10 +72,12 @@ class Objective:
     def certificate(self, w: Array) -> float:
         """An upper bound on the gradient's norm at w, rounding errors included.
 
-        The rows are summed in blocks of about sqrt(n), so a sum of n terms goes through at most
-        2 sqrt(n) + 2 additions, whatever the order within a block: its error is at most that many
-        units of rounding times the sum of absolute values (Higham 2002, chapter 4). A margin is a
-        sum of d products and moves the slope by at most the smoothness times its own error.
+        A margin is a sum of k products (:func:`products`), off by at most k units of rounding times
+        |w|; the slopes of a convex loss at either end of that interval enclose the true slope, so a
+        row far from any corner adds nothing. The rows are summed in blocks of about sqrt(n), so a
+        sum of n terms goes through at most 2 sqrt(n) + 2 additions, whatever the order within a
+        block: its error is at most that many units of rounding times the sum of absolute values
+        (Higham 2002, chapter 4).
 
         Rounding: up.
         """
@@ -84,23 +89,29 @@ class Objective:
         for start in range(0, n, size):
             total += self.rows[start : start + size].T @ pull[start : start + size]
         found = float(np.linalg.norm(total + self.lam * w + self.linear))
-        steps = size + math.ceil(n / size) + 16
         length = float(np.linalg.norm(w))
-        summed = steps * float(np.sum(np.abs(pull)))
-        curved = self.loss.smoothness * (d + 8) * length * float(np.sum(self.weights))
+        off = 1.01 * (products(self.rows) + 8) * _UNIT * max(length, 1.0)
+        between = self.loss.slope(margins + off) - self.loss.slope(margins - off)
+        enclosed = float(self.weights @ between) * (1.0 + (n + 8) * _UNIT)
+        summed = (size + math.ceil(n / size) + 16) * float(np.sum(np.abs(pull)))
         rest = 8.0 * (self.lam * length + float(np.linalg.norm(self.linear)) + found)
-        return float(found * (1.0 + (d + 8) * _UNIT) + 1.01 * _UNIT * (summed + curved + rest))
+        return float(found * (1.0 + (d + 8) * _UNIT) + enclosed + 1.01 * _UNIT * (summed + rest))
 
 
-def minimise(
-    objective: Objective, tau: float, start: Array | None = None, *, polish: bool = False
-) -> Array:
+def products(rows: Any) -> int:
+    """The largest number of products that a row's inner product with weights sums up.
+
+    >>> products(np.eye(3)), products(sp.csr_array(np.eye(3)))
+    (3, 1)
+    """
+    if sp.issparse(rows):
+        return int(np.max(np.diff(rows.indptr), initial=0))
+    return int(rows.shape[1])
+
+
+def minimise(objective: Objective, tau: float, *, polish: bool = False) -> Array:
     """A point where the gradient's norm is certified to be at most tau.
 
-    Newton steps with the generalised Hessian, each followed along its line to where the slope
-    vanishes: on a convex function that search needs no tuning, and it costs no pass over the rows.
-
-    start : where to begin, 0 unless given
     polish : go on, once tau is reached, for as long as steps still halve the gradient
 
     Raises CertificateError where tau is out of reach of floating-point numbers.
@@ -112,69 +123,118 @@ def minimise(
     >>> bool(F.certificate(w) <= 1e-10)
     True
     """
-    w = np.zeros(objective.dimension) if start is None else np.array(start, dtype=np.float64)
-    margins = objective.margins(w)
-    reached: Array | None = None
-    best, idle = math.inf, 0
-    for _ in range(MAX_STEPS):
-        gradient = objective.gradient(w, margins)
-        norm = float(np.linalg.norm(gradient))
-        if not math.isfinite(norm):
+    best, least, certified, refused = np.zeros(objective.dimension), math.inf, False, 0
+    for w, norm in newton(objective, best):
+        if certified and norm > 0.5 * least:
             break
-        if norm <= 0.5 * tau and objective.certificate(w) <= tau:
+        if norm < least:
+            best, least = w, norm
+        if norm > 0.5 * tau:
+            continue
+        if objective.certificate(w) <= tau:
             if not polish:
                 return w
-            if reached is not None and norm > 0.5 * best:
-                return w if norm < best else reached
-            reached = w
-        idle = 0 if norm < 0.9 * best else idle + 1
-        best = min(best, norm)
-        if idle > _NEVER_BETTER:
-            break
-        step = _newton_direction(objective, margins, gradient)
-        along = np.asarray(objective.signs * (objective.rows @ step))
-        length = _line_search(_line_slope(objective, w, margins, step, along))
-        if length == 0.0:
-            break
-        w = w + length * step
-        margins = objective.margins(w)
-    if reached is not None:
-        return reached
-    if objective.certificate(w) <= tau:
-        return w
+            certified = True
+        else:
+            refused += 1
+            if refused > _REFUSED:
+                break
+    if math.isfinite(least) and objective.certificate(best) <= tau:
+        return best
     raise CertificateError(
         f"the minimiser could not be certified to a gradient norm of {tau:g}: nothing is released, "
         "and what was charged stays charged. Raise tol, or lower C."
     )
 
 
+def newton(objective: Objective, start: Array) -> Iterator[tuple[Array, float]]:
+    """The points of Newton's method, each with the norm of its gradient, while they get better.
+
+    Steps with the generalised Hessian, each followed along its line to where the slope vanishes: on
+    a convex function that search needs no tuning, and it costs no pass over the rows. For losses
+    made of parabolas and lines the method ends at the minimum, but for rounding errors.
+
+    >>> from dpsvm.losses import HuberHinge
+    >>> F = Objective(np.eye(1), np.ones(1), np.ones(1), HuberHinge(0.5), 0.1, np.zeros(1))
+    >>> norms = [norm for _, norm in newton(F, np.zeros(1))]
+    >>> norms[0], norms[-1] < 1e-14
+    (1.0, True)
+    """
+    w = np.array(start, dtype=np.float64)
+    least, idle = math.inf, 0
+    for _ in range(MAX_STEPS):
+        margins = objective.margins(w)
+        gradient = objective.gradient(w, margins)
+        norm = float(np.linalg.norm(gradient))
+        if not math.isfinite(norm):
+            return
+        yield w, norm
+        idle = 0 if norm < 0.9 * least else idle + 1
+        least = min(least, norm)
+        if norm == 0.0 or idle > _NEVER_BETTER:
+            return
+        step = _newton_direction(objective, margins, gradient)
+        along = np.asarray(objective.signs * (objective.rows @ step))
+        length = _line_search(_line_slope(objective, w, margins, step, along))
+        if length == 0.0:
+            return
+        w = w + length * step
+
+
 def _newton_direction(objective: Objective, margins: Array, gradient: Array) -> Array:
-    """Minus the inverse of the generalised Hessian times the gradient."""
+    """Minus the inverse of the generalised Hessian lam I + S' S times the gradient.
+
+    S holds the rows with curvature, times its root. Few weights: the Hessian is factored. Few such
+    rows: (lam I + S' S)^-1 = (I - S' (lam I + S S')^-1 S) / lam. Else conjugate gradients.
+    """
     curvature = objective.weights * objective.loss.curvature(margins)
     curved = np.flatnonzero(curvature > 0)
-    rows, curvature = objective.rows[curved], curvature[curved]
+    half = np.sqrt(curvature[curved])
     d, lam = objective.dimension, objective.lam
     if d <= _DENSE:
-        half = np.sqrt(curvature)
-        if sp.issparse(rows):
-            scaled = sp.diags_array(half) @ rows
-            hessian = np.asarray((scaled.T @ scaled).todense())
-        else:
-            scaled = rows * half[:, None]
-            hessian = scaled.T @ scaled
-        hessian[np.diag_indices(d)] += lam
-        factor = scipy.linalg.cho_factor(hessian, check_finite=False)
-        return np.asarray(-scipy.linalg.cho_solve(factor, gradient, check_finite=False))
+        hessian = np.zeros((d, d))
+        size = max(1, _BLOCK // d**2)  # a product is over in a moment, so an interrupt is heeded
+        for start in range(0, len(curved), size):
+            hessian += _inner(_scaled(objective.rows, curved, half, slice(start, start + size)).T)
+        return _solve(hessian, lam, -gradient)
+    scaled = _scaled(objective.rows, curved, half, slice(None))
+    if len(curved) <= _DENSE:
+        return np.asarray(
+            (scaled.T @ _solve(_inner(scaled), lam, scaled @ gradient) - gradient) / lam
+        )
 
     def product(v: Array) -> Array:
-        return np.asarray(rows.T @ (curvature * (rows @ v)) + lam * v)
+        return np.asarray(scaled.T @ (scaled @ v) + lam * v)
 
     operator = LinearOperator((d, d), matvec=product, dtype=np.float64)
-    tolerance = min(0.1, math.sqrt(float(np.linalg.norm(gradient)) / max(lam, 1e-300)))
-    direction, _ = cg(operator, -gradient, rtol=max(tolerance, 1e-10), maxiter=10 * d)
-    if float(direction @ gradient) >= 0.0:
-        return -gradient / lam
+    rest = max(1e-10, min(0.1, float(np.linalg.norm(gradient))))
+    direction, _ = cg(operator, -gradient, rtol=rest, maxiter=_CG_STEPS)
     return np.asarray(direction)
+
+
+def _scaled(rows: Any, which: NDArray[np.intp], factors: Array, part: slice) -> Any:
+    """Some of the chosen rows, each times its factor."""
+    chosen = rows[which[part]]
+    if sp.issparse(chosen):
+        return sp.diags_array(factors[part]) @ chosen
+    return chosen * factors[part, None]
+
+
+def _inner(matrix: Any) -> Array:
+    """The inner products of a matrix's rows."""
+    product = matrix @ matrix.T
+    return np.asarray(product.todense() if sp.issparse(product) else product)
+
+
+def _solve(matrix: Array, lam: float, right: Array) -> Array:
+    """(matrix + lam I)^-1 right, for a matrix that is positive semidefinite but for rounding."""
+    size = len(matrix)
+    if size == 0:
+        return np.zeros(0)
+    diagonal = np.diag_indices(size)
+    matrix[diagonal] += lam + 4.0 * size * _UNIT * float(np.max(matrix[diagonal]))
+    factor = scipy.linalg.cho_factor(matrix, check_finite=False, overwrite_a=True)
+    return np.asarray(scipy.linalg.cho_solve(factor, right, check_finite=False))
 
 
 def _line_slope(
@@ -195,6 +255,9 @@ def _line_slope(
 def _line_search(slope: Callable[[float], float]) -> float:
     """A length in (0, 1] where a slope that only grows is not positive or all but zero.
 
+    False position with the Illinois rule: an end that stays put has its slope halved, so that the
+    other cannot creep.
+
     >>> _line_search(lambda t: 4 * t - 1)
     0.25
     """
@@ -202,16 +265,16 @@ def _line_search(slope: Callable[[float], float]) -> float:
     if at_zero >= 0.0:
         return 1.0  # rounding: the step is as good as done, and the next gradient will tell
     enough = 1e-3 * -at_zero
-    if slope(1.0) <= enough:
-        return 1.0
     low, high, at_low, at_high = 0.0, 1.0, at_zero, slope(1.0)
+    if at_high <= enough:
+        return 1.0
     for _ in range(100):
-        middle = low + (high - low) * min(max(at_low / (at_low - at_high), 0.1), 0.9)
+        middle = low + (high - low) * at_low / (at_low - at_high)
         at_middle = slope(middle)
         if abs(at_middle) <= enough:
             return middle
         if at_middle < 0.0:
-            low, at_low = middle, at_middle
+            low, at_low, at_high = middle, at_middle, at_high / 2.0
         else:
-            high, at_high = middle, at_middle
+            high, at_high, at_low = middle, at_middle, at_low / 2.0
     return low
