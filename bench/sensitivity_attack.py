@@ -31,7 +31,7 @@ from dpsvm.privacy.methods import (
     ObjectivePure,
     Setup,
     calibrate,
-    objective_gaussian_rdp,
+    objective_gaussian_event,
     output_sensitivity,
 )
 from dpsvm.privacy.minimiser import CertificateError, Objective, minimise
@@ -260,7 +260,7 @@ def determinant_attacks() -> Iterator[Attack]:
     d, n = 3, 3
     for loss, relation in itertools.product(SMOOTH, RELATIONS):
         C = 0.5 / loss.smoothness
-        methods = {"objective-gaussian": -math.log1p(-loss.smoothness * C)}
+        methods = {"objective-gaussian": math.log1p(loss.smoothness * C)}
         if relation == "replace":
             methods["objective"] = 2 * math.log1p(loss.smoothness * C)
         for method, bound in methods.items():
@@ -326,7 +326,7 @@ def line_attacks() -> Iterator[Attack]:
                 tell = teller(1, relation)
                 yield Attack("objective-gaussian: delta", case, n + 2, exceeded, tell, 2, 0.2)
             for order in (2.0, 20.0):
-                [bound] = objective_gaussian_rdp(setup, 5.0, 1e9, [order])
+                [bound] = objective_gaussian_event(setup, 5.0, 1e9).rdp([order])
 
                 def renyi(
                     point: np.ndarray,

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from sklearn.base import BaseEstimator, clone
 
-from dpsvm.privacy import BudgetAccountant, BudgetError, Gaussian, Pure, Rdp, ZCdp
+from dpsvm.privacy import BudgetAccountant, BudgetError, Folded, Gaussian, Pure, Rdp, ZCdp
 from dpsvm.privacy.accounting import Approximate, epsilon_of, gaussian_mu
 
 EVERY_EVENT = [
@@ -21,6 +21,7 @@ EVERY_EVENT = [
     Approximate(0.1, 1e-7),
     Gaussian(0.05),
     ZCdp(0.001),
+    Folded(0.02, offset=0.001, choices=4, parts=3),
     Rdp((2.0, 32.0), (0.001, 0.016)),
 ]
 

@@ -139,12 +139,6 @@ class TestNewton:
         w = minimise(objective, 1e-7)
         assert np.linalg.norm(objective.gradient(w)) <= 1e-7
 
-    def test_polishing_goes_down_to_machine_precision(self):
-        X, y, weights, random = problem()
-        objective = Objective(X, y, weights, Logistic(), 0.5, random.normal(size=8))
-        w = minimise(objective, 1e-3, polish=True)
-        assert np.linalg.norm(objective.gradient(w)) < 1e-12
-
     def test_what_cannot_be_certified_is_not_returned(self):
         X, y, weights, _ = problem()
         objective = Objective(X, y, weights, Logistic(), 0.5, np.zeros(8))

@@ -319,7 +319,7 @@ class TestAccountant:
             seen.append(len(accountant.charges))
             raise CertificateError("nothing is released")
 
-        monkeypatch.setattr(dpsvm.privacy.methods, "minimise", fails)
+        monkeypatch.setattr("dpsvm.privacy.methods.objective_gaussian.minimise", fails)
         model = PrivateSVC(accountant=accountant, **PUBLIC)
         with pytest.raises(CertificateError):
             model.fit(*blobs)

@@ -39,7 +39,7 @@ def fitted(k=2, kind=PrivateSVC, **settings):
     given = {"data_norm": 15.0, "delta": 1e-5, "classes": list(range(k)), "random_state": 5}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)
-        return kind(2.0, **(given | settings)).fit(X, y)
+        return kind(**({"epsilon": 2.0} | given | settings)).fit(X, y)
 
 
 def numbers_of(value):
@@ -57,7 +57,7 @@ def test_docstring_examples_run():
 
 @pytest.mark.parametrize("k", [2, 3, 5])
 def test_a_linear_model_file_predicts_what_the_estimator_predicts(k, tmp_path):
-    model = fitted(k)
+    model = fitted(k, epsilon=20.0)
     save_private(model, tmp_path / "m")
     rows = np.random.default_rng(0).normal(scale=20.0, size=(5000, 4))
     loaded = Model.load(tmp_path / "m")
@@ -142,9 +142,9 @@ def released_weights(monkeypatch, **settings):
 
 
 def by_hand(weights, divisor):
-    """Coefficients and intercepts from released weights: a bias of constant feature 1."""
-    norm = math.sqrt(2.0) * (1.0 + 2.0**-30)
-    return weights[:, :-1] / (norm * divisor), weights[:, -1] * (1.0 / norm)
+    """Coefficients and intercepts from released weights: a bias of constant feature 0.3."""
+    norm = math.sqrt(1.0 + 0.3**2) * (1.0 + 2.0**-30)
+    return weights[:, :-1] / (norm * divisor), weights[:, -1] * (0.3 / norm)
 
 
 @pytest.mark.parametrize("k", [2, 3])
@@ -178,6 +178,9 @@ def pairs(row):
     return " ".join(f"{index}:{value:.17g}" for index, value in enumerate(row, start=1))
 
 
+NUMBERS = ("n_steps", "batch_rate", "tol", "width", "intercept_scaling")
+
+
 @pytest.mark.parametrize("k", [2, 3])
 def test_every_number_of_a_json_file_is_a_released_weight_or_a_public_number(
     k, tmp_path, monkeypatch
@@ -192,7 +195,7 @@ def test_every_number_of_a_json_file_is_a_released_weight_or_a_public_number(
     plan = PrivateSVC.plan(2.0, 1e-5, n=1, d=4, **public)  # without data; n is not in the file
     calibrated = [plan.noise_scale, plan.weight_noise, plan.C, plan.machines, *plan.facts.values()]
     flags = [2.0, 1e-5, 15.0, *range(k), 4, 1, *(v for v in RBF.values() if v != "rbf")]
-    defaults = [PrivateSVC().get_params()[n] for n in ("n_steps", "batch_rate", "tol", "width")]
+    defaults = [PrivateSVC().get_params()[n] for n in NUMBERS]
     dimension = [2 * RBF["n_components"] + 1]
     explained = {*calibrated, *flags, *defaults, *dimension}
     left = [number for number in numbers_of(document) if number not in explained]

@@ -262,9 +262,8 @@ class BudgetAccountant:
             )
         if ledger.spent(events) <= ledger.epsilon * (1 + _ROUNDING):
             return
-        what = (
-            _describe(events[0]) if len(events) == 1 else f"{len(events)} x {_describe(events[0])}"
-        )
+        what = _describe(events[0], ledger.delta)
+        what = what if len(events) == 1 else f"{len(events)} x {what}"
         raise BudgetError(
             f"{what} does not fit: {ledger.spent():g} of {ledger.epsilon:g} is spent "
             f"(delta = {ledger.delta:g})"
@@ -375,14 +374,12 @@ def _event(event: Event | float, delta: float) -> Event:
     return Approximate(event, delta) if delta else Pure(event)
 
 
-def _describe(event: Event) -> str:
+def _describe(event: Event, delta: float) -> str:
     if isinstance(event, Pure):
         return f"epsilon = {event.epsilon:g}"
     if isinstance(event, Approximate):
         return f"epsilon = {event.epsilon:g}, delta = {event.delta:g}"
-    if isinstance(event, Rdp):
-        return f"Rdp of {len(event.orders)} orders"
-    return repr(event)
+    return f"epsilon = {epsilon_of([event], delta):g} ({type(event).__name__})"
 
 
 def _reopened(path: Path, closed: bool) -> BudgetAccountant:

@@ -34,7 +34,11 @@ _NEVER_BETTER = 100  # steps without a smaller gradient after which Newton has g
 
 
 class CertificateError(RuntimeError):
-    """A solver could not certify its result, so nothing is released; what was charged stays so."""
+    """A solver could not certify its result, so nothing is released; what was charged stays so.
+
+    That it failed depends on the data, and no guarantee covers who sees it: raise it to whoever
+    holds the data, not to whoever is given the model.
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,10 +113,8 @@ def products(rows: Any) -> int:
     return int(rows.shape[1])
 
 
-def minimise(objective: Objective, tau: float, *, polish: bool = False) -> Array:
+def minimise(objective: Objective, tau: float) -> Array:
     """A point where the gradient's norm is certified to be at most tau.
-
-    polish : go on, once tau is reached, for as long as steps still halve the gradient
 
     Raises CertificateError where tau is out of reach of floating-point numbers.
 
@@ -123,22 +125,17 @@ def minimise(objective: Objective, tau: float, *, polish: bool = False) -> Array
     >>> bool(F.certificate(w) <= 1e-10)
     True
     """
-    best, least, certified, refused = np.zeros(objective.dimension), math.inf, False, 0
+    best, least, refused = np.zeros(objective.dimension), math.inf, 0
     for w, norm in newton(objective, best):
-        if certified and norm > 0.5 * least:
-            break
         if norm < least:
             best, least = w, norm
         if norm > 0.5 * tau:
             continue
         if objective.certificate(w) <= tau:
-            if not polish:
-                return w
-            certified = True
-        else:
-            refused += 1
-            if refused > _REFUSED:
-                break
+            return w
+        refused += 1
+        if refused > _REFUSED:
+            break
     if math.isfinite(least) and objective.certificate(best) <= tau:
         return best
     raise CertificateError(

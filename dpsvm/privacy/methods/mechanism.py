@@ -1,0 +1,105 @@
+"""What the mechanisms share: the public facts they are calibrated to, and what they answer to."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpsvm.losses import Loss
+from dpsvm.privacy.accounting import Event
+from dpsvm.privacy.guarantee import Guarantee, check_neighbouring
+from dpsvm.privacy.noise import Noise, to_grid
+
+Array = NDArray[np.float64]
+
+UP = 1.0 + 2.0**-40
+"""A product of a few roundings times this is rounded upwards."""
+
+COVERING_SHARE = 1e-3
+"""The share of epsilon or mu for the noise that hides an inexact minimiser."""
+
+_GRID = 2.0**-20  # grid of the released weights, in units of their noise
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setup:
+    """The public facts a mechanism is calibrated to.
+
+    >>> from dpsvm.losses import HuberHinge
+    >>> Setup(loss=HuberHinge(0.5), C=0.1, dimension=14).difference
+    1.0
+    """
+
+    loss: Loss
+    C: float  # 1/2 |w|^2 + C sum_i c_i loss_i
+    dimension: int  # weights of one machine, that of the constant feature included
+    neighbouring: str = "add-remove"
+    machines: int = 1
+    tol: float = 1e-6  # certified norm of the gradient of sum_i c_i loss_i + lam/2 |w|^2 + ..
+    steps: int = 50  # of the gradient method
+    rate: float = 1.0  # share of the rows a gradient step draws
+
+    def __post_init__(self) -> None:
+        check_neighbouring(self.neighbouring, ("add-remove", "replace"))
+
+    @property
+    def lam(self) -> float:
+        """The regularisation of the sum of losses: sum_i c_i loss_i + lam/2 |w|^2."""
+        return 1.0 / self.C
+
+    @property
+    def difference(self) -> float:
+        """How much the sum of gradients differs between neighbouring data: L, or 2 L for replace.
+
+        A record more or less changes the sum by its gradient, at most L = 1. A record replaced
+        changes it by the difference of two.
+        """
+        return self.loss.lipschitz * (2.0 if self.neighbouring == "replace" else 1.0)
+
+
+class Mechanism(ABC):
+    """A calibrated release."""
+
+    method: ClassVar[str]
+    setup: Setup
+    event: Event  # what the release of all machines is charged as
+    guarantee: Guarantee
+    noise_scale: float
+    noise_law: str  # what noise_scale is the scale of
+
+    @abstractmethod
+    def release(self, rows: Any, signs: Array, weights: Array, noise: Noise) -> Array:
+        """Noisy weights of every machine.
+
+        rows : dense or CSR, of shape (n, d), every norm at most 1
+        signs : of shape (machines, n), +1 or -1
+        weights : of shape (n,), from 0 to 1
+        """
+
+    @property
+    @abstractmethod
+    def weight_noise(self) -> float:
+        """An upper bound on the root mean square of the noise in one weight."""
+
+    def facts(self) -> dict[str, Any]:
+        """Public numbers of the calibration, for the report."""
+        return {}
+
+    def _on_grid(self, weights: Array) -> Array:
+        return to_grid(weights, 2.0 ** math.floor(math.log2(_GRID * self.weight_noise)))
+
+
+def smoothness(setup: Setup, method: str) -> float:
+    """The bound on the curvature of the loss; ValueError names a method that cannot do without."""
+    bound = setup.loss.smoothness
+    if not math.isfinite(bound):
+        raise ValueError(
+            f"method={method!r} needs a loss of bounded curvature ('huber', 'smooth', "
+            f"'logistic'), got {setup.loss.name!r}"
+        )
+    return bound
