@@ -11,8 +11,8 @@ are bounded by 0.7 times the square root of the number of features, all of which
 [-1, 1] (a9a: of its 14 attributes), delta is 1e-5, and all else is the estimators' default. Then
 random Fourier features on fourclass, beside the baseline of Rubinstein et al.
 
-diffprivlib wants an older scikit-learn than dpsvm does, so its interpreter is another one's, with
-diffprivlib installed. R's DPpack has the methods "objective" and "output" of the same paper; it is
+diffprivlib 0.6.6 wants an older scikit-learn (below 1.8) than dpsvm, so it runs in an environment of
+its own, by that environment's interpreter. R's DPpack has the methods "objective" and "output" of the same paper; it is
 in none of the package sources used here and is not compared.
 
 The figures of the specification, less one point, must be reached. Writes
@@ -278,7 +278,7 @@ def diffprivlib(
             np.savez(path / "data.npz", X=X.toarray() if hasattr(X, "toarray") else X, y=y)
             (path / "task.json").write_text(json.dumps(task))
             command = [python, Path(__file__).with_name("diffprivlib_utility.py"), path]
-            answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+            answer = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
         for epsilon, scores in zip(EPSILONS, json.loads(answer), strict=True):
             cells[name, DIFFPRIVLIB, epsilon] = Cell(scores)
         note(f"diffprivlib: {name}")
@@ -303,9 +303,8 @@ def main() -> int:
         for name in names
         for split in range(splits)
     ]
-    cells = collect(tasks, chosen.jobs)
-    if chosen.diffprivlib:
-        cells |= diffprivlib(chosen.diffprivlib, shared, names)
+    others = diffprivlib(chosen.diffprivlib, shared, names) if chosen.diffprivlib else {}
+    cells = collect(tasks, chosen.jobs) | others
     tables = [accuracy_table(cells, EPSILONS), expected_table(cells, EPSILONS)]
     tables.append(fourier(shared, splits))
     missed = [row for row in tables[1].rows if not row[-1]]
