@@ -11,9 +11,9 @@ are bounded by 0.7 times the square root of the number of features, all of which
 [-1, 1] (a9a: of its 14 attributes), delta is 1e-5, and all else is the estimators' default. Then
 random Fourier features on fourclass, beside the baseline of Rubinstein et al.
 
-diffprivlib 0.6.6 wants an older scikit-learn (below 1.8) than dpsvm, so it runs in an environment of
-its own, by that environment's interpreter. R's DPpack has the methods "objective" and "output" of the same paper; it is
-in none of the package sources used here and is not compared.
+diffprivlib 0.6.6 wants scikit-learn below 1.8, older than dpsvm's, so it runs in an environment of
+its own. R's DPpack has the methods "objective" and "output" of the same paper; it is in none of the
+package sources used here and is not compared.
 
 The figures of the specification, less one point, must be reached. Writes
 results/privacy_utility.json, .md and .svg. Exit code 1 if a figure is missed.
