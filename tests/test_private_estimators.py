@@ -26,10 +26,11 @@ from dpsvm import SVC
 from dpsvm.losses import HuberHinge, Logistic
 from dpsvm.privacy.accountant import BudgetAccountant, BudgetError
 from dpsvm.privacy.accounting import Pure, epsilon_of
-from dpsvm.privacy.estimators import PrivateLogisticRegression, PrivateSVC, automatic_C
+from dpsvm.privacy.estimators import PrivateLogisticRegression, PrivateSVC
 from dpsvm.privacy.guarantee import Guarantee
 from dpsvm.privacy.methods import METHODS
 from dpsvm.privacy.minimiser import CertificateError, Objective, minimise
+from dpsvm.privacy.plan import automatic_C
 from dpsvm.privacy.preparation import Preparation
 from dpsvm.warnings import PrivacyLeakWarning
 

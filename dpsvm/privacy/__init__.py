@@ -1,4 +1,6 @@
-"""Privacy that holds: noise, accounting and a budget.
+"""Privacy that holds: private classifiers, noise, accounting and a budget.
+
+``dpsvm.privacy.audit`` tests what claims to be private, here or elsewhere.
 
 >>> from dpsvm.privacy import BudgetAccountant, Gaussian
 >>> budget = BudgetAccountant(epsilon=1.0, delta=1e-5)
@@ -20,9 +22,11 @@ from dpsvm.privacy.accounting import (
     calibrate,
     epsilon_of,
 )
-from dpsvm.privacy.estimators import PrivacyPlan, PrivateLogisticRegression, PrivateSVC
+from dpsvm.privacy.estimators import PrivateLogisticRegression, PrivateSVC
 from dpsvm.privacy.guarantee import Guarantee
+from dpsvm.privacy.model_file import load_private, save_private
 from dpsvm.privacy.noise import Noise
+from dpsvm.privacy.plan import PrivacyPlan
 from dpsvm.privacy.selection import choose, noisy_best
 
 __all__ = [
@@ -42,5 +46,7 @@ __all__ = [
     "calibrate",
     "choose",
     "epsilon_of",
+    "load_private",
     "noisy_best",
+    "save_private",
 ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -18,10 +17,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dpsvm.losses import LOSSES, Loss, make_loss
 from dpsvm.privacy.accountant import BudgetAccountant
-from dpsvm.privacy.accounting import Folded, Gaussian, Pure, epsilon_of
-from dpsvm.privacy.guarantee import Guarantee, check_delta, check_epsilon
+from dpsvm.privacy.guarantee import check_delta, check_epsilon
 from dpsvm.privacy.methods import METHODS, Mechanism, Setup, calibrate
 from dpsvm.privacy.noise import Noise
+from dpsvm.privacy.plan import PrivacyPlan, automatic_C, budget_split
 from dpsvm.privacy.preparation import Preparation, RandomFourierFeatures, clip_rows
 from dpsvm.privacy.selection import warn_if_searched, warn_of_seed
 from dpsvm.svm.rows import core_rows
@@ -36,42 +35,6 @@ _WITHHELD = (
     "iteration counts, gradient norms, objective values, training scores, the number of rows "
     "shortened to data_norm"
 )
-
-
-@dataclass(frozen=True)
-class PrivacyPlan:
-    """What a fit would add, before anything is spent.
-
-    >>> plan = PrivateSVC.plan(1.0, 1e-5, n=1000, d=20)
-    >>> plan.guarantee
-    Guarantee(epsilon=1.0, delta=1e-05, neighbouring='add-remove')
-    >>> plan.weight_noise < 2
-    True
-    """
-
-    method: str
-    guarantee: Guarantee
-    noise_scale: float
-    noise_law: str  # spherical, gaussian or laplace
-    weight_noise: float  # bound on the root mean square of the noise in one weight
-    C: float
-    regularisation: float  # of the mean of the losses: 1 / (n C)
-    machines: int
-    budget_split: str
-    facts: Mapping[str, Any] = field(default_factory=dict)
-
-    def __str__(self) -> str:
-        lines = [
-            f"method           {self.method}",
-            f"guarantee        {self.guarantee}",
-            f"noise            {self.noise_law}, scale {self.noise_scale:.6g}",
-            f"noise a weight   at most {self.weight_noise:.4g} (root mean square)",
-            f"C                {self.C:.6g}, {self.regularisation:.4g} of the mean loss",
-            f"machines         {self.machines}: {self.budget_split}",
-        ]
-        for name, value in self.facts.items():
-            lines.append(f"{name.replace('_', ' '):<16} {_short(value)}")
-        return "\n".join(lines)
 
 
 class BasePrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -149,7 +112,7 @@ class BasePrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
                 "sample_weight is refused: weights are public and belong to classes (class_weight)"
             )
         self._check_settings()
-        classes = _public_classes(self.classes)
+        classes = public_classes(self.classes)
         rows, labels = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
         codes = _codes(labels, classes)
         n_features = rows.shape[1]
@@ -205,7 +168,7 @@ class BasePrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         settings: dict[str, Any] = {"data_norm": 1.0, "classes": range(n_classes), **parameters}
         model = cls(epsilon, delta, **settings)
         model._check_settings()
-        classes = _public_classes(model.classes)
+        classes = public_classes(model.classes)
         preparation = model._preparation_for(int(d))
         mechanism = model._mechanism(preparation.dimension(int(d)), len(classes))
         return PrivacyPlan(
@@ -217,7 +180,7 @@ class BasePrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             C=mechanism.setup.C,
             regularisation=1.0 / (int(n) * mechanism.setup.C),
             machines=mechanism.setup.machines,
-            budget_split=_budget_split(mechanism),
+            budget_split=budget_split(mechanism),
             facts=mechanism.facts(),
         )
 
@@ -315,7 +278,7 @@ class BasePrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         machines = 1 if n_classes == 2 else n_classes
         relation = self.neighbouring or ("replace" if self.method == "objective" else "add-remove")
         loss = self._loss()
-        heaviest = self._class_weights(_public_classes(self.classes))[1]
+        heaviest = self._class_weights(public_classes(self.classes))[1]
         C = (
             automatic_C(self.method, loss, float(self.epsilon), machines)
             if isinstance(self.C, str)
@@ -386,7 +349,7 @@ class BasePrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             "noise_scale": mechanism.noise_scale,
             "weight_noise": mechanism.weight_noise,
             "machines": setup.machines,
-            "budget_split": _budget_split(mechanism),
+            "budget_split": budget_split(mechanism),
             **mechanism.facts(),
             "labels": "a record's label is protected together with its row",
             "public": public,
@@ -627,25 +590,7 @@ class PrivateLogisticRegression(BasePrivateClassifier):
         return np.asarray(each / each.sum(axis=1, keepdims=True))
 
 
-def automatic_C(method: str, loss: Loss, epsilon: float, machines: int) -> float:
-    """The C of ``C="auto"``: a public rule of epsilon, method and loss.
-
-    The objective methods pay for curvature over regularisation out of epsilon: a tenth of it goes
-    there. The others have no such limit; with much noise the weights had better be small.
-
-    >>> from dpsvm.losses import HuberHinge
-    >>> round(automatic_C("objective-gaussian", HuberHinge(1.0), 1.0, 1), 4)
-    0.1052
-    """
-    share = epsilon / machines
-    if method == "objective-gaussian":
-        return min(math.expm1(share / 10.0), 1.0) / loss.smoothness
-    if method == "objective":
-        return min(math.expm1(share / 20.0), 1.0) / loss.smoothness
-    return min(max(share, 1.0) * (0.1 if method == "gradient" else 0.01), 1.0)
-
-
-def _public_classes(classes: ArrayLike | None) -> NDArray[Any]:
+def public_classes(classes: ArrayLike | None) -> NDArray[Any]:
     """The labels, sorted; ValueError for fewer than two or one given twice."""
     given = np.asarray(list(classes) if isinstance(classes, range) else classes)
     if given.ndim != 1 or len(given) < 2:
@@ -676,23 +621,3 @@ def _signs(codes: NDArray[np.intp], n_classes: int) -> Array:
     """+1 for the class of a machine and -1 for the rest; one machine for two classes."""
     machines = [1] if n_classes == 2 else range(n_classes)
     return np.array([np.where(codes == positive, 1.0, -1.0) for positive in machines])
-
-
-def _budget_split(mechanism: Mechanism) -> str:
-    """How the machines share the budget, in words."""
-    machines, event, guarantee = mechanism.setup.machines, mechanism.event, mechanism.guarantee
-    if machines == 1:
-        return "the whole budget for one machine"
-    head = f"{machines} equal machines, one class against the rest"
-    if isinstance(event, Pure):
-        return f"{head}, epsilon = {event.epsilon / machines:g} each, added up"
-    if isinstance(event, Gaussian):
-        return f"{head}, mu = {event.mu / math.sqrt(machines):.4g} each, composed exactly"
-    if isinstance(event, Folded):
-        alone = epsilon_of([replace(event, parts=1)], guarantee.delta)
-        return f"{head}, composed; one alone would have epsilon = {alone:.4g}"
-    return f"{head}, composed by dp-accounting"
-
-
-def _short(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -23,7 +23,7 @@ from dpsvm.privacy.estimators import (
     BasePrivateClassifier,
     PrivateLogisticRegression,
     PrivateSVC,
-    _public_classes,
+    public_classes,
 )
 from dpsvm.privacy.guarantee import Guarantee, check_epsilon, check_neighbouring
 from dpsvm.svm.model import Model, _integer_labels
@@ -199,7 +199,7 @@ def _model(document: Any) -> BasePrivateClassifier:
     if kind not in _ESTIMATORS:
         raise ValueError(f"estimator {kind!r} is not one of {', '.join(_ESTIMATORS)}")
     model = _unfitted(_ESTIMATORS[kind], document)
-    classes = _public_classes(model.classes)
+    classes = public_classes(model.classes)
     n_features = _whole(document["n_features"], "n_features")
     preparation = model._preparation_for(n_features)
     machines = 1 if len(classes) == 2 else len(classes)
