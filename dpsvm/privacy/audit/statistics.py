@@ -58,10 +58,8 @@ class Meter:
         if missing:
             raise ValueError(f"a model has no {missing[0]!r}, which others had")
         # Any fixed answer for NaN keeps the statistic a function of the released model.
-        return [
-            float(np.nan_to_num(found[name], nan=-_LARGEST, posinf=_LARGEST, neginf=-_LARGEST))
-            for name in names
-        ]
+        values = np.nan_to_num([found[name] for name in names], nan=-_LARGEST)
+        return [float(value) for value in values]
 
     def parameters(self, model: Any) -> list[float]:
         """Coefficients and intercepts; none if there are none, too many, or a statistic is given."""
