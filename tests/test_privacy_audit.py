@@ -8,8 +8,6 @@ import json
 import math
 import os
 import pkgutil
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +20,6 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
 from statistical import LEVEL
 
-import dpsvm
 import dpsvm.privacy.audit as package
 from dpsvm import SVC
 from dpsvm.data import load_libsvm
@@ -534,7 +531,7 @@ class TestUniqueFeature:
 class TestWords:
     @staticmethod
     def result(hits, claimed=1.0, **changes):
-        values = {"with": (np.arange(40) < hits) * 1.0, "without": np.zeros(100)}
+        values = {"with": (np.arange(100) < hits) * 1.0, "without": np.zeros(100)}
         parts = {
             "estimator": "SVC",
             "record": "a record",
@@ -585,8 +582,20 @@ class TestWords:
         ):
             [axes] = result.plot().axes
             assert axes.get_xlabel() == "score"
-            assert len(axes.containers) == 2
-            assert result.finding in axes.get_title()
+            labels = [text.get_text() for text in axes.get_legend().get_texts()]
+            assert [label.partition(":")[0] for label in labels] == [
+                "without the record",
+                "with the record",
+                "event",
+            ]
+            assert result.finding in axes.get_title(loc="left")
+
+    def test_the_report_shows_where_the_runs_of_both_worlds_lie(self):
+        lines = self.result(30).report().splitlines()
+        inside, outside, axis = lines[-6:-3]
+        assert (inside[12], inside[-1]) == (":", "@")
+        assert outside.split() == ["without", "@"]
+        assert axis.index("^") == 12 + 39
 
 
 class TestResuming:
@@ -701,17 +710,3 @@ class TestHeart:
         result = audit(self.dpwss, *heart, claimed_epsilon=0.1, runs=1000, random_state=0)
         assert result.epsilon > 5.0
         assert result.refuted
-
-    def test_the_bench_runs_to_the_end_on_a_few_runs(self):
-        command = [sys.executable, str(ROOT / "bench" / "audit.py"), str(SHARED), "--quick"]
-        home = str(Path(dpsvm.__path__[0]).parent)
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            env=os.environ | {"PYTHONPATH": home},
-            check=False,
-        )
-        assert done.returncode in (0, 1), done.stderr
-        assert "unique feature: not private for any epsilon: yes" in done.stdout
-        assert "a quarter of the noise is caught: yes" in done.stdout

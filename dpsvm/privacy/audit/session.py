@@ -56,7 +56,7 @@ def first_look(trainer: Trainer) -> FirstLook:
 
 @dataclass(frozen=True, eq=False)
 class Session:
-    """Makes the runs that the journal does not have, and chooses the event on those of the pilot."""
+    """Makes the runs that the journal does not have; those of the pilot choose the event."""
 
     journal: Journal
     first: FirstLook

@@ -62,7 +62,7 @@ class Meter:
         return [float(value) for value in values]
 
     def parameters(self, model: Any) -> list[float]:
-        """Coefficients and intercepts; none if there are none, too many, or a statistic is given."""
+        """Coefficients and intercepts; none if too many, or if a statistic is given."""
         if self.own is not None or not hasattr(model, "coef_"):
             return []
         weights, intercepts = _linear(model)
