@@ -119,8 +119,9 @@ def audit(
         places = [*most_influential(X, y, _CANDIDATES)]
     trainers = []
     for place in places:
-        options = {"feature_range": feature_range, "record": place}
-        worlds = make_worlds(X, y, canary, neighbouring=neighbouring, **options)
+        worlds = make_worlds(
+            X, y, canary, neighbouring=neighbouring, feature_range=feature_range, record=place
+        )
         meter = Meter(worlds.row, worlds.record, worlds.column, statistic)
         trainers.append(Trainer(make_estimator, worlds, meter, seed))
     first = first_look(trainers[0])

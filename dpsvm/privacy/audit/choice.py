@@ -122,8 +122,9 @@ def choose(names: Sequence[str], with_record: Pilot, without_record: Pilot, aim:
     half = len(with_record.parameters) // 2
     direction = _direction(with_record.parameters[:half], without_record.parameters[:half])
     if direction is not None:
-        later = (one.parameters[half:] @ direction for one in (with_record, without_record))
-        rules.append(_rule(LEARNED, *later, aim, tuple(direction.tolist())))
+        inside = with_record.parameters[half:] @ direction
+        outside = without_record.parameters[half:] @ direction
+        rules.append(_rule(LEARNED, inside, outside, aim, tuple(direction.tolist())))
     return max(rules, key=lambda found: found[0])[1]
 
 

@@ -81,7 +81,7 @@ class Meter:
     def _weights(self, model: Any) -> dict[str, float]:
         weights, intercepts = _linear(model)
         length = np.linalg.norm(weights, axis=1)
-        found = {}
+        found: dict[str, float] = {}
         if weights.shape[1] == len(self.record):
             along = weights @ self.record
             found |= _numbered("weights along the record", along)
