@@ -24,7 +24,7 @@ def histogram(result: AuditResult) -> Figure:
     ...     estimator="Mean", record="a record", neighbouring="replace", confidence=0.95,
     ...     rule=Rule("score", 0.5, True, "with"), values={"with": np.ones(100),
     ...     "without": np.zeros(100)}, pilot_runs=50, claimed_epsilon=1.0, random_state=0)
-    >>> histogram(result).axes[0].get_xlabel()  # doctest: +SKIP
+    >>> histogram(result).axes[0].get_xlabel()
     'score'
     """
     from matplotlib.figure import Figure
@@ -43,7 +43,7 @@ def histogram(result: AuditResult) -> Figure:
     axes.set(xlabel=result.rule.statistic, ylabel="runs", xlim=(edges[0], edges[-1]))
     axes.set_ylim(top=1.3 * max(count.max() for count in counts.values()))  # room for the legend
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(fontsize="small", frameon=False, loc="upper center", ncols=1)
+    axes.legend(fontsize="small", framealpha=1.0, edgecolor="none", loc="upper center")
     lines = [result.finding]
     if result.unbounded:
         lines.append("not private for any epsilon")
