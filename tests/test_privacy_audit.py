@@ -257,9 +257,9 @@ class TestMechanisms:
         assert 0.99 * DELTA < spent <= DELTA
 
     def test_a_gaussian_with_its_noise_stays_below_and_with_a_quarter_is_caught(self):
-        settings = ONE | {"delta": DELTA, "runs": 4000, "pilot_runs": 1000, "confidence": SURE}
+        settings = ONE | {"delta": DELTA, "runs": 2000}
         right, wrong = (audit(make, *ZEROS, **settings) for make in (gaussian, quarter))
-        assert right.epsilon <= 1.0
+        assert replace(right, confidence=SURE).epsilon <= 1.0
         assert right.refuted is False
         assert "not refuted" in right.report()
         assert wrong.epsilon > 1.0
@@ -268,11 +268,10 @@ class TestMechanisms:
 
     def test_the_same_under_replacement_where_the_sensitivity_is_two(self):
         X, y = np.full((6, 1), -1.0), ZEROS[1]
-        settings = ONE | {"delta": DELTA, "runs": 4000, "pilot_runs": 1000, "confidence": SURE}
-        settings["neighbouring"] = "replace"
+        settings = ONE | {"delta": DELTA, "runs": 2000, "neighbouring": "replace"}
         right = audit(lambda seed: NoisySum(2 * NOISE, seed), X, y, **settings)
         wrong = audit(lambda seed: NoisySum(NOISE / 2, seed), X, y, **settings)
-        assert right.epsilon <= 1.0 < wrong.epsilon
+        assert replace(right, confidence=SURE).epsilon <= 1.0 < wrong.epsilon
 
     def test_a_laplace_mechanism_is_bounded_tightly_and_never_above(self):
         result = audit(laplace, *ZEROS, **ONE, runs=8000)
@@ -297,10 +296,11 @@ class Calibrated(PrivateSVC):
 def private(method, delta, relation, share=1.0):
     """PrivateSVC on one feature, with a share of its noise, by the seed.
 
-    C is so small that a record moves the weight nearly as far as the noise was made for.
+    C is so small that a record moves the weight nearly as far as the noise was made for, and a
+    single gradient step releases all that it was accounted for: nothing is averaged away.
     """
     public = {"C": 0.01, "fit_intercept": False, "data_norm": 1.0, "classes": [0, 1]}
-    settings = {"method": method, "delta": delta, "neighbouring": relation, "n_steps": 5, **public}
+    settings = {"method": method, "delta": delta, "neighbouring": relation, "n_steps": 1, **public}
     right = PrivateSVC(1.0, **settings)._mechanism(1, 2)
 
     def make(seed):
@@ -346,7 +346,7 @@ class TestPrivateEstimators:
     def test_a_guarantee_is_not_refuted(self, method, delta, relation):
         settings = {"claimed_epsilon": 1.0, "delta": delta or 0.0, "neighbouring": relation}
         make = private(method, delta, relation)
-        result = audit(make, *self.data, **settings, runs=300, random_state=0)
+        result = audit(make, *self.data, **settings, runs=200, random_state=0)
         assert replace(result, confidence=SURE).refuted is False
 
     @pytest.mark.parametrize(
@@ -354,10 +354,10 @@ class TestPrivateEstimators:
         [
             ("output", None, "add-remove", 300),
             ("output-laplace", None, "replace", 300),
-            ("output", DELTA, "replace", 1200),
+            ("output", DELTA, "replace", 800),
             ("objective", None, "replace", 300),
-            ("objective-gaussian", DELTA, "add-remove", 1200),
-            ("gradient", DELTA, "add-remove", 1200),
+            ("objective-gaussian", DELTA, "add-remove", 800),
+            ("gradient", DELTA, "add-remove", 800),
         ],
     )
     def test_a_quarter_of_the_noise_is_caught(self, method, delta, relation, runs):
