@@ -173,6 +173,15 @@ def test_no_sensitivity_bound_is_exceeded_by_a_short_attack() -> None:
 
 
 @needs_data
+def test_the_audit_refutes_what_is_wrong_and_not_what_is_right() -> None:
+    done = run_bench("audit.py", str(SHARED), "--quick", "--jobs", "1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "unique feature: not private for any epsilon: yes" in done.stdout
+    assert "what has the right noise is not refuted: yes, 3 of 3" in done.stdout
+    assert "a quarter of the noise is caught: yes, 2 of 2" in done.stdout
+
+
+@needs_data
 def test_dpwss_behaves_as_published_on_a_few_seeds() -> None:
     done = run_bench("dpwss.py", str(SHARED), "--quick")
     assert done.returncode == 0, done.stdout + done.stderr

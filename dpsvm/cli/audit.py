@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from dpsvm.cli.audit_flags import AUDIT_FLAGS, MACHINE_FLAGS, OUTPUT_FLAGS, PRIV
 from dpsvm.cli.files import require_folder
 from dpsvm.cli.options import UsageError, help_lines, parse
 from dpsvm.data import atomic_write, load_libsvm
+from dpsvm.privacy import PrivateSVC
 from dpsvm.privacy.audit import AuditResult, audit
 from dpsvm.report.plain_json import dumps
 from dpsvm.svm import SVC
@@ -27,6 +29,7 @@ _SETTINGS = (
     *("selector", "selection_epsilon", "sigma"),
 )
 _PRIVATE_ONLY = ("epsilon", "method", "loss", "data_norm")
+_PICTURES = (".png", ".svg", ".pdf")
 _PAPERS = "is claimed by the paper, not a guarantee"
 
 
@@ -80,13 +83,15 @@ class Machine:
 
 @dataclass(frozen=True)
 class PrivateMachine:
-    """PrivateSVC by its seed."""
+    """PrivateSVC by its seed.
+
+    >>> PrivateMachine({"epsilon": 1.0, "method": "output"})(3).random_state
+    3
+    """
 
     settings: Mapping[str, Any]
 
-    def __call__(self, seed: int) -> Any:
-        from dpsvm.privacy.estimators import PrivateSVC
-
+    def __call__(self, seed: int) -> PrivateSVC:
         return PrivateSVC(**self.settings, random_state=seed)
 
 
@@ -141,8 +146,8 @@ def _read_job(arguments: list[str]) -> _Job:
     for name in ("json", "plot", "resume"):
         if values[name] is not None:
             require_folder(values[name])
-    if values["plot"] is not None and find_spec("matplotlib") is None:
-        raise UsageError("--plot needs matplotlib, which is not installed")
+    if values["plot"] is not None:
+        _require_picture(values["plot"])
     private = values.pop("private")
     given = {name: values.pop(name) for name in _PRIVATE_ONLY}
     names = {field.name for field in fields(Parameters)}
@@ -169,6 +174,13 @@ def _read_job(arguments: list[str]) -> _Job:
         settings=values,
         **kept,
     )
+
+
+def _require_picture(path: str) -> None:
+    if find_spec("matplotlib") is None:
+        raise UsageError("--plot needs matplotlib, which is not installed")
+    if Path(path).suffix not in _PICTURES:
+        raise UsageError(f"--plot {path}: the name of a picture ends in {' or '.join(_PICTURES)}")
 
 
 def _refuse_private(given: Mapping[str, Any]) -> None:
@@ -204,8 +216,6 @@ def _private_settings(
 def _factory(job: _Job, y: Any) -> Machine | PrivateMachine:
     if not job.private:
         return Machine(Parameters(**job.machine))
-    if find_spec("dpsvm.privacy.estimators") is None:
-        raise UsageError("--private: this dpsvm has no PrivateSVC")
     # The label set is public, and an audit releases nothing.
     return PrivateMachine(job.machine | {"classes": np.unique(y.astype(np.int64)).tolist()})
 
@@ -219,7 +229,8 @@ def _tell(job: _Job, result: AuditResult) -> None:
         with atomic_write(job.json) as file:
             file.write(dumps({"file": job.data} | result.to_dict()))
     if job.plot is not None:
-        result.plot().savefig(job.plot, dpi=130)
+        with atomic_write(job.plot, "wb") as file:
+            result.plot().savefig(file, format=Path(job.plot).suffix[1:], dpi=130)
 
 
 def _say(kind: str, text: str) -> None:

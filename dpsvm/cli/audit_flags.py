@@ -6,7 +6,9 @@ import math
 from collections.abc import Callable
 
 from dpsvm.cli.options import Flag, reader, table_flag
+from dpsvm.losses import LOSSES
 from dpsvm.privacy.audit import CANARIES, NEIGHBOURING
+from dpsvm.privacy.methods import METHODS
 from dpsvm.svm.parameters import SELECTORS
 from dpsvm.svm.threads import thread_count
 
@@ -151,12 +153,34 @@ MACHINE_FLAGS = (
 PRIVATE_FLAGS = (
     Flag("--private", "private", "audit PrivateSVC instead of SVC", default=False),
     Flag("--epsilon", "epsilon", "its epsilon, which is the claim", ("x",), _positive),
-    Flag("--method", "method", "its method", ("name",), str, default_text="its own"),
-    Flag("--loss", "loss", "its loss", ("name",), str, default_text="its own"),
+    Flag(
+        "--method",
+        "method",
+        "its method",
+        ("name",),
+        _one_of(*METHODS),
+        default_text="objective-gaussian",
+        choices=("  " + " ".join(METHODS),),
+    ),
+    Flag(
+        "--loss",
+        "loss",
+        "its loss",
+        ("name",),
+        _one_of(*LOSSES),
+        default_text="huber",
+        choices=("  " + " ".join(LOSSES),),
+    ),
     Flag("--data-norm", "data_norm", "public bound on the norm of a row", ("x",), _positive),
 )
 OUTPUT_FLAGS = (
     Flag("--json", "json", "write what was found to a JSON file", ("file",), str),
-    Flag("--plot", "plot", "write the histogram of the statistic (matplotlib)", ("file",), str),
+    Flag(
+        "--plot",
+        "plot",
+        "write the histogram of the statistic (matplotlib), in .png, .svg or .pdf",
+        ("file",),
+        str,
+    ),
     Flag("-q", "quiet", "print the findings alone, and show no progress", default=False),
 )

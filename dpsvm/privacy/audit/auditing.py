@@ -7,46 +7,26 @@ import os
 import re
 import secrets
 import time
-import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from inspect import signature
 from numbers import Integral, Real
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpsvm._version import __version__
-from dpsvm.privacy.audit.choice import Pilot, Rule, choose
-from dpsvm.privacy.audit.journal import PILOT, TEST, Journal, stored_random_state
+from dpsvm.privacy.audit.choice import Aim, Rule
+from dpsvm.privacy.audit.journal import Journal, stored_random_state
 from dpsvm.privacy.audit.result import AuditResult
-from dpsvm.privacy.audit.runs import (
-    Batch,
-    Chosen,
-    Everything,
-    Factory,
-    Trainer,
-    batches,
-    make,
-)
-from dpsvm.privacy.audit.statistics import (
-    Meter,
-    Statistic,
-    nonzeros_of,
-    weights_are_sums_of_rows,
-)
-from dpsvm.privacy.audit.worlds import WITH, WITHOUT, Worlds, make_worlds, most_influential
+from dpsvm.privacy.audit.runs import Factory, Trainer
+from dpsvm.privacy.audit.session import Session, first_look
+from dpsvm.privacy.audit.statistics import Meter, Statistic, nonzeros_of
+from dpsvm.privacy.audit.worlds import WITH, Worlds, make_worlds, most_influential
 from dpsvm.report.progress import runs_progress
 from dpsvm.svm.threads import thread_count
-
-Floats = NDArray[np.float64]
 
 FEWEST_RUNS = 20
 """Fewer runs than this, of the pilot or of the test, are refused."""
 
-_BATCH_SECONDS = 0.5
-_LARGEST_BATCH = 250
 _CANDIDATES = 10  # natural records of which the best is audited
 
 
@@ -112,6 +92,7 @@ def audit(
     AuditResult
         With ``epsilon``, ``refuted``, ``report()`` and ``plot()``.
 
+    >>> import numpy as np
     >>> class NoisySum:
     ...     def __init__(self, noise, seed):
     ...         self.noise, self.random = noise, np.random.default_rng(seed)
@@ -132,18 +113,18 @@ def audit(
     jobs = thread_count(1 if n_jobs is None else n_jobs)
     if random_state is None and resume_path is not None:
         random_state = stored_random_state(resume_path)
-    if random_state is None:
-        random_state = secrets.randbits(63)
+    seed = secrets.randbits(63) if random_state is None else int(random_state)
     places: list[int | None] = [record]
     if canary == "natural" and record is None:
         places = [*most_influential(X, y, _CANDIDATES)]
     trainers = []
     for place in places:
-        options = {"feature_range": feature_range, "record": place}
-        worlds = make_worlds(X, y, canary, neighbouring=neighbouring, **options)
+        worlds = make_worlds(
+            X, y, canary, neighbouring=neighbouring, feature_range=feature_range, record=place
+        )
         meter = Meter(worlds.row, worlds.record, worlds.column, statistic)
-        trainers.append(Trainer(make_estimator, worlds, meter, int(random_state)))
-    first = _first_look(trainers[0])
+        trainers.append(Trainer(make_estimator, worlds, meter, seed))
+    first = first_look(trainers[0])
     estimator = describe(make_estimator(0)) if name is None else name
     key = {
         "estimator": estimator,
@@ -155,123 +136,33 @@ def audit(
         "runs": int(runs),
         "pilot_runs": pilot_runs,
         "confidence": float(confidence),
-        "random_state": int(random_state),
+        "random_state": seed,
         "dpsvm": __version__,
     }
     journal = Journal(resume_path, key)
-    screening = _screening_runs(pilot_runs) * len(trainers) if len(trainers) > 1 else 0
-    total = 2 * (screening + pilot_runs + runs)
+    screening_runs = max(FEWEST_RUNS, pilot_runs // 4) if len(trainers) > 1 else 0
+    total = 2 * (len(trainers) * screening_runs + pilot_runs + runs)
     with runs_progress(f"audit, {total} fits", total, progress) as tick:
-        session = _Session(journal, first, jobs, tick, delta, confidence)
-        trainer = session.screen(trainers, _screening_runs(pilot_runs))
-        rule = session.choose(trainer, PILOT, pilot_runs)
-        if journal.rule is None:
-            journal.settle(rule)
-        rule = journal.rule or rule
-        numbers = range(pilot_runs, pilot_runs + runs)  # no run of the test was seen before
-        test = session.collect(trainer, TEST, Chosen(rule), numbers)
-    worlds = trainer.worlds
+        aim = Aim(int(runs), float(delta), float(confidence))
+        session = Session(journal, first, aim, jobs, tick)
+        trainer = session.screen(trainers, screening_runs)
+        rule = session.settle(trainer, pilot_runs)
+        values = session.test(trainer, rule, pilot_runs)
     return AuditResult(
         estimator=estimator,
-        record=worlds.description,
+        record=trainer.worlds.description,
         neighbouring=neighbouring,
         confidence=float(confidence),
         rule=rule,
-        values={world: test[world][:, 0] for world in (WITH, WITHOUT)},
+        values=values,
         pilot_runs=pilot_runs,
-        random_state=int(random_state),
+        random_state=seed,
         claimed_epsilon=None if claimed_epsilon is None else float(claimed_epsilon),
         delta=float(delta),
-        impossible=_impossible(worlds, rule) if first.zero_without else None,
+        impossible=_impossible(trainer.worlds, rule) if first.zero_without else None,
         warnings=dict(journal.warnings),
         seconds=time.monotonic() - started,
     )
-
-
-@dataclass(frozen=True)
-class _FirstLook:
-    """What one fit in each world tells before the runs start."""
-
-    names: tuple[str, ...]
-    zero_without: bool
-    """Whether the unique feature cannot have a weight without the record."""
-    batch_size: int
-
-
-def _first_look(trainer: Trainer) -> _FirstLook:
-    """Fit both worlds once; ValueError if they cannot be measured alike."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the runs will give them again, and they are kept there
-        models, seconds = {}, 0.0
-        for world in (WITH, WITHOUT):
-            started = time.perf_counter()
-            models[world] = trainer.fit(world, 0)
-            seconds = time.perf_counter() - started  # of the second: the first one warms up
-        names, other = (trainer.meter.names(models[world]) for world in (WITH, WITHOUT))
-        counts = {len(trainer.meter.parameters(model)) for model in models.values()}
-    if names != other or len(counts) > 1:
-        raise ValueError(
-            "the models of the two worlds differ in shape: there is nothing to compare"
-        )
-    column = trainer.worlds.column
-    zero = column is not None and weights_are_sums_of_rows(models[WITHOUT], column)
-    size = int(_BATCH_SECONDS / max(seconds, 1e-6))
-    return _FirstLook(tuple(names), zero, min(max(size, 1), _LARGEST_BATCH))
-
-
-@dataclass(frozen=True, eq=False)
-class _Session:
-    """Makes the runs that the journal does not have, and chooses on those of the pilot."""
-
-    journal: Journal
-    first: _FirstLook
-    jobs: int
-    tick: Callable[[], None]
-    delta: float
-    confidence: float
-
-    def screen(self, trainers: Sequence[Trainer], runs: int) -> Trainer:
-        """The record, of several, that some runs of each tell apart best."""
-        if len(trainers) == 1:
-            return trainers[0]
-        promises = [
-            self.choose(trainer, f"screening {place}", runs).promise
-            for place, trainer in enumerate(trainers)
-        ]
-        return trainers[int(np.argmax(promises))]
-
-    def choose(self, trainer: Trainer, phase: str, runs: int) -> Rule:
-        """The rule for one record from its first runs."""
-        names = self.first.names
-        found = self.collect(trainer, phase, Everything(names), range(runs))
-        pilots = [
-            Pilot(found[world][:, : len(names)], found[world][:, len(names) :])
-            for world in (WITH, WITHOUT)
-        ]
-        return choose(names, *pilots, delta=self.delta, confidence=self.confidence)
-
-    def collect(
-        self, trainer: Trainer, phase: str, measured: Everything | Chosen, numbers: range
-    ) -> dict[str, Floats]:
-        """What was measured in every run of a phase, [runs, measured], by world."""
-        todo: list[Batch] = []
-        for world in (WITH, WITHOUT):
-            known = self.journal.values(phase, world)
-            missing = [number for number in numbers if number not in known]
-            todo += batches(world, missing, self.first.batch_size)
-            self._ticks(len(numbers) - len(missing))
-        for batch in make(trainer, measured, todo, self.jobs):
-            self.journal.add(phase, batch)
-            self._ticks(batch.count)
-        found = {}
-        for world in (WITH, WITHOUT):
-            known = self.journal.values(phase, world)
-            found[world] = np.array([known[number] for number in numbers], dtype=np.float64)
-        return found
-
-    def _ticks(self, count: int) -> None:
-        for _ in range(count):
-            self.tick()
 
 
 def describe(estimator: Any) -> str:
@@ -293,10 +184,6 @@ def describe(estimator: Any) -> str:
     # The address of an object is not the same in the next process.
     text = re.sub(r" at 0x[0-9a-f]+", "", f"{kind.__name__}({', '.join(shown)})")
     return " ".join(text.split())
-
-
-def _screening_runs(pilot_runs: int) -> int:
-    return max(FEWEST_RUNS, pilot_runs // 4)
 
 
 def _impossible(worlds: Worlds, rule: Rule) -> str | None:

@@ -2,16 +2,15 @@
 
 A mechanism that is (epsilon, delta)-private gives every event a probability P in one world and Q in
 the other with P <= exp(epsilon) Q + delta. So epsilon >= log((P - delta) / Q), and a P that is too
-small and a Q that is too large make the bound smaller, never false.
+small and a Q that is too large make the bound smaller, never false. Counts may be fractions: what
+is expected of runs that are still to be made.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import beta
+from scipy.special import betainccinv, betaincinv
 
 Floats = NDArray[np.float64]
 
@@ -22,8 +21,8 @@ def probability_at_least(hits: ArrayLike, runs: int, level: float) -> Floats:
     >>> probability_at_least([0, 1000], 1000, 0.025).round(4)
     array([0.    , 0.9963])
     """
-    counted: NDArray[Any] = np.asarray(hits)
-    low = beta.ppf(level, np.maximum(counted, 1), runs - counted + 1)
+    counted = np.asarray(hits, dtype=np.float64)
+    low = betaincinv(np.where(counted > 0, counted, 1.0), runs - counted + 1.0, level)
     return np.where(counted > 0, low, 0.0)
 
 
@@ -33,8 +32,8 @@ def probability_at_most(hits: ArrayLike, runs: int, level: float) -> Floats:
     >>> probability_at_most([0, 1000], 1000, 0.025).round(4)
     array([0.0037, 1.    ])
     """
-    counted: NDArray[Any] = np.asarray(hits)
-    high = beta.isf(level, counted + 1, np.maximum(runs - counted, 1))
+    counted = np.asarray(hits, dtype=np.float64)
+    high = betainccinv(counted + 1.0, np.where(counted < runs, runs - counted, 1.0), level)
     return np.where(counted < runs, high, 1.0)
 
 

@@ -18,6 +18,9 @@ LEARNED = "weights along the direction that parts the pilot runs"
 """The statistic whose direction comes from the pilot runs themselves."""
 
 _SHRINK = 0.05  # share of the mean variance added to every variance before inverting
+_TAIL = 0.05  # share of the pilot runs that shows how fast a tail falls off
+_FEWEST = 10  # and the fewest runs that do
+_DOUBT = 0.16  # chance that a probability is farther off than a standard error, on one side
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class Rule:
     direction: tuple[float, ...] | None = None
     """Of ``LEARNED``: the weights of coefficients and intercepts."""
     promise: float = 0.0
-    """The bound on the pilot runs, which chose the rule and so say more than they should."""
+    """The bound expected of the test runs when the rule was chosen."""
 
     @property
     def event(self) -> str:
@@ -72,13 +75,26 @@ class Pilot:
         """Statistics alone."""
         return Pilot(statistics, np.empty((len(statistics), 0)))
 
-    def later_half(self, direction: Floats | None) -> Floats:
-        """The statistics of the second half, and with a direction the parameters along it."""
-        half = len(self.statistics) // 2
-        kept = self.statistics[half:]
-        if direction is None:
-            return kept
-        return np.column_stack([kept, self.parameters[half:] @ direction])
+
+@dataclass(frozen=True)
+class Aim:
+    """What the rule is chosen for: the bound of ``runs`` test runs of each world."""
+
+    runs: int
+    delta: float
+    confidence: float
+
+    def expected(self, likely: Floats, rare: Floats) -> Floats:
+        """The bound if the event happens as often as its two probabilities say.
+
+        >>> aim = Aim(runs=8000, delta=0.0, confidence=0.95)
+        >>> aim.expected(np.array([1.0, 0.5]), np.array([1e-3, 0.0])).round(2)
+        array([6.23, 6.97])
+        """
+        level = (1.0 - self.confidence) / 2.0
+        low = probability_at_least(self.runs * likely, self.runs, level)
+        high = probability_at_most(self.runs * rare, self.runs, level)
+        return epsilon_from(low, high, self.delta)
 
 
 class _Split(NamedTuple):
@@ -91,87 +107,94 @@ class _Split(NamedTuple):
     likely: str
 
 
-def choose(
-    names: Sequence[str],
-    with_record: Pilot,
-    without_record: Pilot,
-    *,
-    delta: float,
-    confidence: float,
-) -> Rule:
-    """The event whose bound on the pilot runs is largest; among equals the one with most room.
+def choose(names: Sequence[str], with_record: Pilot, without_record: Pilot, aim: Aim) -> Rule:
+    """The event that promises the largest bound; among equals the one with most room.
 
-    With parameters, the first half of the runs gives a direction, and all is judged on the second.
+    With parameters, the first half of the runs gives a direction, which the second half judges.
 
-    >>> inside, outside = (Pilot.of(np.arange(9.0)[:, None] + shift) for shift in (20.0, 0.0))
-    >>> rule = choose(["score"], inside, outside, delta=0.0, confidence=0.95)
+    >>> inside, outside = (Pilot.of(np.arange(40.0)[:, None] + shift) for shift in (900.0, 0.0))
+    >>> rule = choose(["score"], inside, outside, Aim(runs=100, delta=0.0, confidence=0.95))
     >>> rule.event, rule.likely
-    ('score at least 14', 'with')
+    ('score at least 469.5', 'with')
     """
-    offered, direction = list(names), None
-    inside, outside = with_record.statistics, without_record.statistics
-    if with_record.parameters.shape[1]:
-        half = len(inside) // 2
-        direction = _direction(with_record.parameters[:half], without_record.parameters[:half])
-        inside, outside = with_record.later_half(direction), without_record.later_half(direction)
-        offered += [LEARNED] * (direction is not None)
-    ends = _Ends.of(len(inside), confidence)
-    splits = [_best_split(*pair, ends, delta) for pair in zip(inside.T, outside.T, strict=True)]
-    best = max(range(len(offered)), key=lambda column: splits[column][:2])
-    name, split = offered[best], splits[best]
-    learned = tuple(direction.tolist()) if direction is not None and name == LEARNED else None
-    return Rule(name, split.threshold, split.at_least, split.likely, learned, split.bound)
+    columns = zip(names, with_record.statistics.T, without_record.statistics.T, strict=True)
+    rules = [_rule(name, inside, outside, aim) for name, inside, outside in columns]
+    half = len(with_record.parameters) // 2
+    direction = _direction(with_record.parameters[:half], without_record.parameters[:half])
+    if direction is not None:
+        inside = with_record.parameters[half:] @ direction
+        outside = without_record.parameters[half:] @ direction
+        rules.append(_rule(LEARNED, inside, outside, aim, tuple(direction.tolist())))
+    return max(rules, key=lambda found: found[0])[1]
 
 
-@dataclass(frozen=True, eq=False)
-class _Ends:
-    """The ends of Clopper and Pearson's interval for every count."""
-
-    runs: int
-    low: Floats  # [runs + 1]
-    high: Floats  # [runs + 1]
-
-    @staticmethod
-    def of(runs: int, confidence: float) -> _Ends:
-        counts, level = np.arange(runs + 1), (1.0 - confidence) / 2.0
-        return _Ends(
-            runs,
-            probability_at_least(counts, runs, level),
-            probability_at_most(counts, runs, level),
-        )
+def _rule(
+    name: str, inside: Floats, outside: Floats, aim: Aim, direction: tuple[float, ...] | None = None
+) -> tuple[tuple[float, float], Rule]:
+    """The best rule on one statistic, after what it is compared by."""
+    split = _best_split(inside, outside, aim)
+    rule = Rule(name, split.threshold, split.at_least, split.likely, direction, split.bound)
+    return split[:2], rule
 
 
-def _best_split(inside: Floats, outside: Floats, ends: _Ends, delta: float) -> _Split:
+def _best_split(inside: Floats, outside: Floats, aim: Aim) -> _Split:
     values = np.unique(np.concatenate([inside, outside]))
     if len(values) == 1:  # nothing to tell apart
         return _Split(0.0, 0.0, float(values[0]), True, WITH)
     below, above = values[:-1], values[1:]
     thresholds = below / 2.0 + above / 2.0
     thresholds = np.where(thresholds > below, thresholds, above)
-    reached = {
-        WITH: ends.runs - np.searchsorted(np.sort(inside), thresholds),
-        WITHOUT: ends.runs - np.searchsorted(np.sort(outside), thresholds),
-    }
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         spread = np.sqrt((inside.var() + outside.var()) / 2.0)
         room = np.where(spread > 0.0, (above - below) / spread, np.inf)
     splits = []
-    for likely, other in ((WITH, WITHOUT), (WITHOUT, WITH)):
+    for likely, more, less in ((WITH, inside, outside), (WITHOUT, outside, inside)):
         for at_least in (True, False):
-            more, less = reached[likely], reached[other]
-            if not at_least:
-                more, less = ends.runs - more, ends.runs - less
-            bound = epsilon_from(ends.low[more], ends.high[less], delta)
+            side = thresholds, at_least
+            bound = aim.expected(_at_least(more, *side), _at_most(less, *side))
             best = np.lexsort((room, bound))[-1]
-            threshold = float(thresholds[best])
-            splits.append(
-                _Split(float(bound[best]), float(room[best]), threshold, at_least, likely)
-            )
+            found = float(bound[best]), float(room[best]), float(thresholds[best])
+            splits.append(_Split(*found, at_least, likely))
     return max(splits, key=lambda split: split[:2])
+
+
+def _counts(values: Floats, thresholds: Floats, at_least: bool) -> NDArray[np.intp]:
+    """How many values are on one side of each threshold."""
+    below = np.searchsorted(np.sort(values), thresholds)
+    return len(values) - below if at_least else below
+
+
+def _at_least(values: Floats, thresholds: Floats, at_least: bool) -> Floats:
+    """The chance of a value on one side of each threshold, less a standard error."""
+    ends = probability_at_least(np.arange(len(values) + 1), len(values), _DOUBT)
+    return ends[_counts(values, thresholds, at_least)]
+
+
+def _at_most(values: Floats, thresholds: Floats, at_least: bool) -> Floats:
+    """The chance of a value on one side of each threshold and a standard error.
+
+    Values of which none is beyond a threshold do not show how rare such a value is, and the first
+    threshold beyond them all would promise too much. The outermost values show how fast the tail
+    falls off; it is taken to go on like that, exponentially.
+
+    >>> _at_most(np.arange(400.0), np.array([300.0, 420.0, 440.0]), at_least=True).round(4)
+    array([0.2734, 0.002 , 0.0004])
+    """
+    ends = probability_at_most(np.arange(len(values) + 1), len(values), _DOUBT)
+    chances = ends[_counts(values, thresholds, at_least)]
+    count = min(max(int(_TAIL * len(values)), _FEWEST), len(values))
+    tail = np.sort(values if at_least else -values)[-count:]
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        beyond = (thresholds if at_least else -thresholds) - tail[0]
+        length = (tail - tail[0]).mean() * (1.0 + count**-0.5)
+        falling = ends[count] * np.exp(-beyond / length)
+    return np.where((beyond > 0.0) & np.isfinite(falling), falling, chances)
 
 
 def _direction(inside: Floats, outside: Floats) -> Floats | None:
     """Fisher's direction with a shrunken covariance; None where the means do not differ."""
+    if not inside.size:
+        return None
     difference = inside.mean(axis=0) - outside.mean(axis=0)
     rest = np.vstack([inside - inside.mean(axis=0), outside - outside.mean(axis=0)])
     covariance = rest.T @ rest / len(rest)

@@ -11,8 +11,6 @@ from typing import Any
 from dpsvm.privacy.audit.choice import Rule
 from dpsvm.privacy.audit.runs import Batch
 
-PILOT, TEST = "pilot", "test"
-
 _START = b'{"'  # of every line
 
 

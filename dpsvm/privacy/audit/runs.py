@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import signal
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -83,7 +83,7 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Batch:
-    """Runs of one world that follow each other, and what was measured on each once they are made."""
+    """Runs of one world that follow each other, and what was measured on them once made."""
 
     world: str
     first: int
@@ -123,19 +123,30 @@ def make(
             yield _made(trainer, measured, batch)
         return
     pool = Parallel(n_jobs=min(jobs, len(todo)), return_as="generator_unordered")
-    here = os.getpid()
+    with _deaf_to_ctrl_c():
+        made = pool(delayed(_made)(trainer, measured, one) for one in todo)
     # Closing the generator, as Ctrl-C does, stops the workers.
-    with closing(pool(delayed(_made)(trainer, measured, one, here) for one in todo)) as ended:
+    with closing(made) as ended:
         yield from ended
 
 
-def _made(
-    trainer: Trainer, measured: Everything | Chosen, batch: Batch, parent: int | None = None
-) -> Batch:
-    if parent is not None and os.getpid() != parent:
-        # Ctrl-C reaches every process of a terminal; the parent stops its workers by itself.
-        with suppress(ValueError):
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
+@contextmanager
+def _deaf_to_ctrl_c() -> Iterator[None]:
+    """Processes started in the block never hear Ctrl-C.
+
+    A terminal sends it to every process, but only the parent is to answer: it stops its workers.
+    """
+    if threading.current_thread() is not threading.main_thread():  # which alone hears it
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _made(trainer: Trainer, measured: Everything | Chosen, batch: Batch) -> Batch:
     values = []
     # One thread: sums in another order would change the last bits.
     with warnings.catch_warnings(record=True) as caught, threadpool_limits(1):

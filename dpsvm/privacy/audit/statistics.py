@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 Floats = NDArray[np.float64]
 Statistic = Callable[[Any, Floats], ArrayLike]
 
-_LARGEST = float(np.finfo(np.float64).max)
+_LARGEST = 1e300  # so that the difference of two values is a number
 _MOST_PARAMETERS = 2048
 
 
@@ -48,7 +48,7 @@ class Meter:
         return names
 
     def measure(self, model: Any, names: Sequence[str]) -> list[float]:
-        """The named statistics; what is not a finite number becomes the nearest one that is."""
+        """The named statistics, from -1e300 to 1e300; what is no number becomes the least."""
         found: dict[str, float] = {}
         for group in self._groups(model):
             found |= group
@@ -58,13 +58,11 @@ class Meter:
         if missing:
             raise ValueError(f"a model has no {missing[0]!r}, which others had")
         # Any fixed answer for NaN keeps the statistic a function of the released model.
-        return [
-            float(np.nan_to_num(found[name], nan=-_LARGEST, posinf=_LARGEST, neginf=-_LARGEST))
-            for name in names
-        ]
+        values = np.nan_to_num([found[name] for name in names], nan=-_LARGEST)
+        return [float(value) for value in values.clip(-_LARGEST, _LARGEST)]
 
     def parameters(self, model: Any) -> list[float]:
-        """Coefficients and intercepts; none if there are none, too many, or a statistic is given."""
+        """Coefficients and intercepts; none if too many, or if a statistic is given."""
         if self.own is not None or not hasattr(model, "coef_"):
             return []
         weights, intercepts = _linear(model)
@@ -83,7 +81,7 @@ class Meter:
     def _weights(self, model: Any) -> dict[str, float]:
         weights, intercepts = _linear(model)
         length = np.linalg.norm(weights, axis=1)
-        found = {}
+        found: dict[str, float] = {}
         if weights.shape[1] == len(self.record):
             along = weights @ self.record
             found |= _numbered("weights along the record", along)

@@ -289,7 +289,7 @@ def influences(rows: Any, labels: NDArray[Any]) -> Floats:
     target = np.where(labels == np.unique(labels)[-1], 1.0, -1.0)
     ones = np.ones((len(target), 1))
     sparse = sp.issparse(rows)
-    full = sp.csr_array(sp.hstack([rows, ones])) if sparse else np.hstack([rows, ones])
+    full: Any = sp.csr_array(sp.hstack([rows, ones])) if sparse else np.hstack([rows, ones])
     if full.shape[1] > _WIDE:
         squares = np.asarray(full.multiply(full).sum(axis=0) if sparse else (full**2).sum(axis=0))
         inverse = 1.0 / (squares.ravel() + 1.0)
