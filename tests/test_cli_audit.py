@@ -100,7 +100,7 @@ def test_facts_and_picture_are_written(folder):
         ("broken", "broken:2: "),
         ("same", "same: the mislabelled record needs two classes, got 1"),
         ("--canary yellow two", "--canary: 'yellow' is not mislabelled or natural"),
-        ("--runs 5 two", "--runs: '5' is not a whole number from 20 on"),
+        ("--runs 5 two", "--runs: '5' is not a whole number from 20 to"),
         ("--pilot-runs x two", "--pilot-runs: 'x' is not"),
         ("--confidence 1 two", "--confidence: '1' is not a number between 0 and 1"),
         ("--delta 1 two", "--delta: '1' is not"),

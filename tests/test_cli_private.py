@@ -269,7 +269,7 @@ def test_a_plan_reads_nothing_charges_nothing_and_writes_nothing(capsys, folder)
     plan = PrivateSVC.plan(2.0, 1e-5, n=1000, d=4, data_norm=9.0)
     assert capsys.readouterr().out == f"{plan}\n"
     assert run(BOTH, "--classes 0,1,2 --plan 1000") == 0
-    assert "machines         3: 3 equal machines" in capsys.readouterr().out
+    assert "machines                3: 3 equal machines" in capsys.readouterr().out
     assert content(folder) == before
 
 

@@ -2,49 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-
-from dpsvm.cli.options import Flag, reader, table_flag
+from dpsvm.cli.options import Flag, number, one_of, positive, reader, table_flag, whole
 from dpsvm.losses import LOSSES
 from dpsvm.privacy.audit import CANARIES, NEIGHBOURING
 from dpsvm.privacy.methods import METHODS
 from dpsvm.svm.parameters import SELECTORS
 from dpsvm.svm.threads import thread_count
 
-
-def _whole(least: int) -> Callable[[str], int]:
-    def convert(text: str) -> int:
-        value = int(text)
-        if value < least:
-            raise ValueError
-        return value
-
-    return reader(convert, f"a whole number from {least} on")
-
-
-def _number(wanted: str, holds: Callable[[float], bool]) -> Callable[[str], float]:
-    def convert(text: str) -> float:
-        value = float(text)
-        if not (math.isfinite(value) and holds(value)):
-            raise ValueError
-        return value
-
-    return reader(convert, wanted)
-
-
-def _one_of(*names: str) -> Callable[[str], str]:
-    def convert(text: str) -> str:
-        if text not in names:
-            raise ValueError
-        return text
-
-    return reader(convert, " or ".join(names))
-
-
-_positive = _number("a positive number", lambda value: value > 0.0)
-_share = _number("a number between 0 and 1", lambda value: 0.0 < value < 1.0)
-_delta = _number("a number from 0 to below 1", lambda value: 0.0 <= value < 1.0)
+_share = number("a number between 0 and 1", lambda value: 0.0 < value < 1.0)
+_delta = number("a number from 0 to below 1", lambda value: 0.0 <= value < 1.0)
 
 AUDIT_FLAGS = (
     Flag(
@@ -53,7 +19,7 @@ AUDIT_FLAGS = (
         "the record that is there in one world and not in the other: mislabelled, natural (of the "
         "data) or unique-feature",
         ("kind",),
-        _one_of(*CANARIES),
+        one_of(CANARIES),
         default="mislabelled",
     ),
     Flag(
@@ -61,7 +27,7 @@ AUDIT_FLAGS = (
         "record",
         "for natural, which record, counted from 0",
         ("n",),
-        _whole(0),
+        whole(0),
         default_text="of ten that move a least-squares fit most the best to tell apart",
     ),
     Flag(
@@ -69,7 +35,7 @@ AUDIT_FLAGS = (
         "neighbouring",
         "the relation the claim is about: add-remove or replace",
         ("relation",),
-        _one_of(*NEIGHBOURING),
+        one_of(NEIGHBOURING),
         default="add-remove",
     ),
     Flag(
@@ -85,17 +51,17 @@ AUDIT_FLAGS = (
         "claimed_epsilon",
         "the claim to test",
         ("x",),
-        _positive,
+        positive,
         default_text="--epsilon, or with dpwss --selection-epsilon",
     ),
     Flag("--delta", "delta", "the delta of the claim", ("x",), _delta, default=0.0),
-    Flag("--runs", "runs", "test runs of each world", ("n",), _whole(20), default=1000),
+    Flag("--runs", "runs", "test runs of each world", ("n",), whole(20), default=1000),
     Flag(
         "--pilot-runs",
         "pilot_runs",
         "pilot runs of each world, which choose the event",
         ("n",),
-        _whole(20),
+        whole(20),
         default_text="a quarter of --runs, at least 100",
     ),
     Flag("--confidence", "confidence", "of the bound", ("x",), _share, default=0.95),
@@ -104,7 +70,7 @@ AUDIT_FLAGS = (
         "seed",
         "seed of the whole audit",
         ("n",),
-        _whole(0),
+        whole(0),
         default_text="fresh, or that of --resume",
     ),
     Flag(
@@ -152,13 +118,13 @@ MACHINE_FLAGS = (
 )
 PRIVATE_FLAGS = (
     Flag("--private", "private", "audit PrivateSVC instead of SVC", default=False),
-    Flag("--epsilon", "epsilon", "its epsilon, which is the claim", ("x",), _positive),
+    Flag("--epsilon", "epsilon", "its epsilon, which is the claim", ("x",), positive),
     Flag(
         "--method",
         "method",
         "its method",
         ("name",),
-        _one_of(*METHODS),
+        one_of(METHODS),
         default_text="objective-gaussian",
         choices=("  " + " ".join(METHODS),),
     ),
@@ -167,11 +133,11 @@ PRIVATE_FLAGS = (
         "loss",
         "its loss",
         ("name",),
-        _one_of(*LOSSES),
+        one_of(LOSSES),
         default_text="huber",
         choices=("  " + " ".join(LOSSES),),
     ),
-    Flag("--data-norm", "data_norm", "public bound on the norm of a row", ("x",), _positive),
+    Flag("--data-norm", "data_norm", "public bound on the norm of a row", ("x",), positive),
 )
 OUTPUT_FLAGS = (
     Flag("--json", "json", "write what was found to a JSON file", ("file",), str),

@@ -7,6 +7,7 @@ Flags and file names may be mixed, and ``--`` ends the flags.
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -84,6 +85,57 @@ def reader(convert: Callable[[str], Any], wanted: str) -> Callable[[str], Any]:
             raise ValueError(f"{text!r} is not {wanted}") from None
 
     return read
+
+
+def whole(least: int, most: int = 2**31 - 1) -> Callable[[str], int]:
+    """A reader of whole numbers within bounds.
+
+    >>> whole(1)("7")
+    7
+    """
+
+    def convert(text: str) -> int:
+        value = int(text)
+        if not least <= value <= most:
+            raise ValueError
+        return value
+
+    return reader(convert, f"a whole number from {least} to {most}")
+
+
+def number(wanted: str, holds: Callable[[float], bool]) -> Callable[[str], float]:
+    """A reader of finite numbers for which something holds.
+
+    >>> number("a number above 0", lambda value: value > 0)("0.5")
+    0.5
+    """
+
+    def convert(text: str) -> float:
+        value = float(text)
+        if not (math.isfinite(value) and holds(value)):
+            raise ValueError
+        return value
+
+    return reader(convert, wanted)
+
+
+positive = number("a finite number above 0", lambda value: value > 0.0)
+"""A reader of positive numbers."""
+
+
+def one_of(names: Sequence[str], remark: str = "") -> Callable[[str], str]:
+    """A reader of one of some names.
+
+    >>> one_of(("yes", "no"))("yes")
+    'yes'
+    """
+
+    def convert(text: str) -> str:
+        if text not in names:
+            raise ValueError
+        return text
+
+    return reader(convert, " or ".join(names) + remark)
 
 
 def parse(arguments: Sequence[str], flags: Iterable[Flag]) -> tuple[dict[str, Any], list[str]]:

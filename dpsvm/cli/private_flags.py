@@ -7,12 +7,11 @@ out, it is taken from the file, and the guarantee is said to assume that it is p
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
 
-from dpsvm.cli.options import Flag, parse, reader
+from dpsvm.cli.options import Flag, number, one_of, parse, positive, reader, whole
 from dpsvm.cli.train_flags import DPSVM_FLAGS, LIBSVM_FLAGS
 from dpsvm.losses import LOSSES
 from dpsvm.privacy.guarantee import check_delta, check_epsilon
@@ -22,35 +21,6 @@ _LARGEST_INT = 2**31 - 1
 _RELATIONS = ("add-remove", "replace")
 
 
-def _whole(least: int, most: int = _LARGEST_INT) -> Callable[[str], int]:
-    def convert(text: str) -> int:
-        value = int(text)
-        if not least <= value <= most:
-            raise ValueError
-        return value
-
-    return reader(convert, f"a whole number from {least} to {most}")
-
-
-def _number(wanted: str, holds: Callable[[float], bool]) -> Callable[[str], float]:
-    def convert(text: str) -> float:
-        value = float(text)
-        if not (math.isfinite(value) and holds(value)):
-            raise ValueError
-        return value
-
-    return reader(convert, wanted)
-
-
-def _one_of(names: Sequence[str], remark: str = "") -> Callable[[str], str]:
-    def convert(text: str) -> str:
-        if text not in names:
-            raise ValueError
-        return text
-
-    return reader(convert, " or ".join(names) + remark)
-
-
 def _labels(text: str) -> tuple[int, ...]:
     labels = tuple(int(label) for label in text.split(","))
     if len(labels) < 2 or len(set(labels)) < len(labels) or max(map(abs, labels)) > _LARGEST_INT:
@@ -58,9 +28,8 @@ def _labels(text: str) -> tuple[int, ...]:
     return labels
 
 
-_c_svc = _one_of(("0",), ": --private trains no other machine")
-_kernel = _one_of(("0", "2"), ": --private has no other kernel")
-_positive = _number("a finite number above 0", lambda value: value > 0.0)
+_c_svc = one_of(("0",), ": --private trains no other machine")
+_kernel = one_of(("0", "2"), ": --private has no other kernel")
 
 MACHINE_FLAGS = (
     Flag("-s", "machine", "c-svc, the only machine", ("type",), _c_svc, default_text="0"),
@@ -73,15 +42,13 @@ MACHINE_FLAGS = (
         default="linear",
         default_text="0",
     ),
-    Flag(
-        "-g", "gamma", "gamma of the rbf kernel, never taken from the data", ("gamma",), _positive
-    ),
+    Flag("-g", "gamma", "gamma of the rbf kernel, never taken from the data", ("gamma",), positive),
     Flag(
         "-c",
         "C",
         "weight of the losses",
         ("cost",),
-        _positive,
+        positive,
         default_text="from epsilon, method and loss",
     ),
     next(flag for flag in LIBSVM_FLAGS if flag.spelling == "-w"),
@@ -110,7 +77,7 @@ PRIVATE_FLAGS = (
         "data_norm",
         "public bound on the norm of a row, to which longer rows are shortened; required",
         ("x",),
-        _positive,
+        positive,
     ),
     Flag(
         "--classes",
@@ -126,7 +93,7 @@ PRIVATE_FLAGS = (
         "n_features",
         "the public number of features",
         ("n",),
-        _whole(1),
+        whole(1),
         default_text="the largest index of FILE, with a warning",
     ),
     Flag(
@@ -134,17 +101,17 @@ PRIVATE_FLAGS = (
         "method",
         "how the noise is added",
         ("name",),
-        _one_of(METHODS),
+        one_of(METHODS),
         default_text=METHODS[0],
         choices=("  " + " ".join(METHODS),),
     ),
-    Flag("--loss", "loss", " ".join(LOSSES), ("name",), _one_of(LOSSES), default_text="huber"),
+    Flag("--loss", "loss", " ".join(LOSSES), ("name",), one_of(LOSSES), default_text="huber"),
     Flag(
         "--width",
         "width",
         "of the rounded corner of huber and smooth",
         ("x",),
-        _positive,
+        positive,
         default_text="1",
     ),
     Flag(
@@ -152,7 +119,7 @@ PRIVATE_FLAGS = (
         "neighbouring",
         "what the guarantee protects: add-remove (a record more or less) or replace",
         ("relation",),
-        _one_of(_RELATIONS),
+        one_of(_RELATIONS),
         default_text="add-remove; replace for objective",
     ),
     Flag(
@@ -160,7 +127,7 @@ PRIVATE_FLAGS = (
         "n_components",
         "random frequencies of -t 2",
         ("n",),
-        _whole(1),
+        whole(1),
         default_text="50",
     ),
     Flag(
@@ -168,16 +135,16 @@ PRIVATE_FLAGS = (
         "feature_seed",
         "public seed of the random features, independent of the noise",
         ("n",),
-        _whole(0),
+        whole(0),
         default_text="0",
     ),
-    Flag("--n-steps", "n_steps", "steps of gradient", ("n",), _whole(1), default_text="50"),
+    Flag("--n-steps", "n_steps", "steps of gradient", ("n",), whole(1), default_text="50"),
     Flag(
         "--batch-rate",
         "batch_rate",
         "probability of a row to take part in a step of gradient",
         ("x",),
-        _number("a number above 0 and up to 1", lambda value: 0.0 < value <= 1.0),
+        number("a number above 0 and up to 1", lambda value: 0.0 < value <= 1.0),
         default_text="1",
     ),
     Flag(
@@ -192,7 +159,7 @@ PRIVATE_FLAGS = (
         "plan",
         "print what a fit to n rows would add, and end: no file is read, charged or written",
         ("n",),
-        _whole(1),
+        whole(1),
     ),
 )
 """The flags that mean something with ``--private`` only."""
