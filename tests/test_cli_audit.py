@@ -105,7 +105,7 @@ def test_facts_and_picture_are_written(folder):
         ("--confidence 1 two", "--confidence: '1' is not a number between 0 and 1"),
         ("--delta 1 two", "--delta: '1' is not"),
         ("--delta nan two", "--delta: 'nan' is not"),
-        ("--claimed-epsilon 0 two", "--claimed-epsilon: '0' is not a positive number"),
+        ("--claimed-epsilon 0 two", "--claimed-epsilon: '0' is not a finite number above 0"),
         ("--neighbouring column two", "--neighbouring: 'column' is not"),
         ("--canary natural --record 60 two", "two: record must be from 0 to 59, got 60"),
         ("--feature-range 0 1 two", "two: feature 1 reaches from"),
