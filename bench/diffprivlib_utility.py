@@ -17,6 +17,12 @@ from typing import Any
 import numpy as np
 
 
+def fresh_seeds(task: dict[str, Any]) -> np.ndarray:
+    """A seed for every draw on every split."""
+    splits, draws = len(task["splits"]), task["draws"]
+    return np.arange(splits * draws).reshape(splits, draws)
+
+
 def main(folder: Path) -> None:
     from diffprivlib.models import LogisticRegression
 
@@ -25,15 +31,15 @@ def main(folder: Path) -> None:
 
     def score(epsilon: float, train: Any, test: Any, seed: int) -> float:
         model = LogisticRegression(
-            epsilon=epsilon, data_norm=task["data_norm"], random_state=seed, max_iter=1000
+            epsilon=epsilon, data_norm=task["data_norm"], random_state=int(seed), max_iter=1000
         )
         return float(model.fit(X[train], y[train]).score(X[test], y[test]))
 
     warnings.simplefilter("ignore")  # it says that it takes the labels from the data
     found = [
         [
-            float(np.mean([score(epsilon, *split, seed) for seed in range(task["draws"])]))
-            for split in task["splits"]
+            float(np.mean([score(epsilon, *split, seed) for seed in seeds]))
+            for split, seeds in zip(task["splits"], fresh_seeds(task), strict=True)
         ]
         for epsilon in task["epsilons"]
     ]

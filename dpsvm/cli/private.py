@@ -103,6 +103,7 @@ def run(arguments: list[str]) -> None:
     """Carry out the command."""
     job = _read_job(arguments)
     if job.plan is not None:
+        assert job.n_features is not None  # --plan was refused without it
         print(PrivateSVC.plan(n=job.plan, d=job.n_features, **job.settings))
         return
     for path in (job.json, job.model):

@@ -112,7 +112,7 @@ PRIVATE_FLAGS = (
         "of the rounded corner of huber and smooth",
         ("x",),
         positive,
-        default_text="1",
+        default_text="0.7",
     ),
     Flag(
         "--neighbouring",

@@ -383,7 +383,7 @@ default="objective-gaussian"
         weights, "gradient" to every step of a gradient descent. "output-laplace" is a baseline.
     loss : {"huber", "smooth", "logistic", "hinge"}, default="huber"
         "hinge" is for "output" and "gradient" only.
-    width : float, default=1.0
+    width : float, default=0.7
         Of the rounded corner of "huber" and "smooth".
     kernel : {"linear", "rbf"}, default="linear"
         "rbf" through random Fourier features: the model holds no training row.
@@ -465,7 +465,7 @@ default="objective-gaussian"
         *,
         method: str = "objective-gaussian",
         loss: str = "huber",
-        width: float = 1.0,
+        width: float = 0.7,
         kernel: str = "linear",
         gamma: float | str | None = None,
         n_components: int = 50,
