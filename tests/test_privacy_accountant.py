@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import pickle
 import subprocess
 import sys
@@ -91,8 +92,64 @@ def test_a_pickle_without_a_file_takes_no_charges() -> None:
     accountant.spend(0.25)
     there = pickle.loads(pickle.dumps(accountant))
     assert there.total() == accountant.total()
-    with pytest.raises(BudgetError, match="closed"):
+    with pytest.raises(BudgetError, match="without a file takes no charge"):
         there.spend(0.1)
+
+
+def _child(accountant: BudgetAccountant) -> str:
+    try:
+        accountant.spend(0.5)
+    except BudgetError as refusal:
+        return str(refusal)
+    return "charged"
+
+
+def test_a_forked_process_does_not_double_the_budget() -> None:
+    accountant = BudgetAccountant(1.0)
+    read, write = os.pipe()
+    if os.fork() == 0:
+        os.write(write, _child(accountant).encode())
+        os._exit(0)
+    os.wait()
+    assert b"without a file takes no charge" in os.read(read, 1000)
+    accountant.spend(0.5)
+
+
+def test_a_link_to_a_ledger_is_the_same_budget(tmp_path: Path) -> None:
+    BudgetAccountant(1.0, path=tmp_path / "ledger", create=True)
+    (tmp_path / "link").symlink_to(tmp_path / "ledger")
+    BudgetAccountant(path=tmp_path / "link").spend(0.5)
+    assert BudgetAccountant(path=tmp_path / "ledger").remaining() == 0.5
+    assert not (tmp_path / "link.lock").exists()
+    (tmp_path / "other").hardlink_to(tmp_path / "ledger")
+    with pytest.raises(BudgetError, match="must have one name"):
+        BudgetAccountant(path=tmp_path / "other").spend(0.5)
+
+
+def test_a_pickle_outlives_its_ledger_and_takes_no_charge(tmp_path: Path) -> None:
+    accountant = BudgetAccountant(1.0, path=tmp_path / "ledger", create=True)
+    stored = pickle.dumps(accountant)
+    (tmp_path / "ledger").unlink()
+    with pytest.raises(BudgetError, match="no such ledger here"):
+        pickle.loads(stored).spend(0.5)
+
+
+def test_an_adaptive_budget_goes_by_one_rule_from_the_start(tmp_path: Path) -> None:
+    charges = [Pure(0.2)] * 10
+    for last in (Gaussian(0.494), Approximate(1e-13, 1e-2)):  # each fits by a rule of its own
+        fixed, adaptive = (BudgetAccountant(2.0, 1e-2, adaptive=kind) for kind in (False, True))
+        for charge in charges:
+            fixed.spend(charge)
+            adaptive.spend(charge)
+        fixed.spend(last)
+        with pytest.raises(BudgetError):
+            adaptive.spend(last)
+    path = tmp_path / "ledger"
+    BudgetAccountant(2.0, 1e-2, adaptive=True, path=path, create=True).spend(Gaussian(0.3))
+    again = BudgetAccountant(path=path)
+    assert again.total().epsilon > epsilon_of([Gaussian(0.3)], 1e-2)
+    with pytest.raises(ValueError, match="the ledger's adaptive is True, not False"):
+        BudgetAccountant(path=path, adaptive=False)
 
 
 def test_a_pickle_with_a_file_is_the_same_budget(tmp_path: Path) -> None:

@@ -600,7 +600,7 @@ class TestWords:
 
 
 class TestResuming:
-    settings = ONE | {"runs": 60, "pilot_runs": 40}
+    settings = ONE | {"runs": 60, "pilot_runs": 40, "name": "NoisySum"}
 
     def test_the_same_call_goes_on_and_ends_the_same(self, tmp_path):
         path = tmp_path / "runs"
@@ -622,7 +622,6 @@ class TestResuming:
                     *ZEROS,
                     **self.settings,
                     resume_path=path,
-                    name="NoisySum",
                 )
                 break
             except KeyboardInterrupt:
@@ -631,6 +630,11 @@ class TestResuming:
         assert resumed.rule == whole.rule
         for world in ("with", "without"):
             assert resumed.values[world].tobytes() == whole.values[world].tobytes()
+
+    def test_an_estimator_without_parameters_needs_a_name(self, tmp_path):
+        settings = {name: value for name, value in self.settings.items() if name != "name"}
+        with pytest.raises(ValueError, match=r"NoisySum has no get_params .* give name="):
+            audit(gaussian, *ZEROS, **settings, resume_path=tmp_path / "runs")
 
     def test_runs_in_the_file_are_not_made_again(self, tmp_path):
         path, made = tmp_path / "runs", []

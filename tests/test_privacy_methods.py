@@ -423,6 +423,8 @@ class TestChoice:
         y = np.array([1] * 900 + [0] * 100)
         models = [Constant(0), Constant(1)]
         assert choose(models, np.zeros((1000, 1)), y, 1.0) == 1
+        with pytest.raises(ValueError, match="y has 1 labels, and 1000 rows were predicted"):
+            choose(models, np.zeros((1000, 1)), y[:1], 1.0)
 
     @pytest.mark.parametrize("errors", [[], [math.nan], [[1, 2]]])
     def test_bad_counts_are_refused(self, errors):

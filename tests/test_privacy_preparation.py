@@ -116,3 +116,19 @@ def test_coefficients_in_the_rows_own_units_decide_the_same(constant):
     prepare = Preparation(100.0, constant)
     coef, intercept = prepare.unprepare(w)
     assert np.allclose(X @ coef.T + intercept, prepare(X) @ w.T)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("data_norm", [1e-150, 1e-15, 1.0, 1e150])
+def test_the_largest_numbers_are_shortened_to_the_bound(form, data_norm):
+    rows = np.array([[1e308, 1e308], [1.5e308, -1.5e308], [1e-308, 0.0], [np.inf, 1.0]])
+    found = Preparation(data_norm, 0.3)(form(rows))
+    norms = row_norms(found)
+    assert np.all(np.isfinite(norms))
+    assert np.all(norms <= 1.0)
+
+
+def test_entries_that_overflow_when_added_up_make_a_row_of_zeros():
+    twice = sp.csr_array((np.full(2, 1e308), np.zeros(2, int), np.array([0, 2])), shape=(1, 1))
+    twice.sum_duplicates()
+    assert clip_rows(twice, 1.0).toarray().tolist() == [[0.0]]

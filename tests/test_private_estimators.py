@@ -575,3 +575,29 @@ def test_the_guarantee_cannot_be_changed_by_accident(blobs):
     with pytest.raises(dataclasses.FrozenInstanceError):
         model.privacy_guarantee_.epsilon = 0.1
     assert SVC(kernel="linear").fit(*blobs).privacy_guarantee_ is None
+
+
+@pytest.mark.parametrize("method", ["objective-gaussian", "objective", "output", "gradient"])
+def test_a_budget_without_bounds_is_no_overflow(method):
+    plan = PrivateSVC.plan(1e4, 1e-5, n=100, d=3, method=method)
+    assert 0 < plan.C <= 1.0
+
+
+def test_sampled_steps_go_with_the_gradient_method_only(blobs):
+    with pytest.raises(ValueError, match=r"batch_rate goes with method='gradient', got 0\.5"):
+        PrivateSVC(batch_rate=0.5, **PUBLIC).fit(*blobs)
+
+
+def test_a_fit_that_fails_leaves_nothing_of_the_last_one(blobs):
+    model = PrivateSVC(**PUBLIC).fit(*blobs)
+    with pytest.raises(ValueError, match="epsilon"):
+        model.set_params(epsilon=-1.0).fit(*blobs)
+    assert not hasattr(model, "privacy_guarantee_")
+    assert not hasattr(model, "coef_")
+
+
+def test_noise_from_a_seed_is_said_where_the_guarantee_is(blobs):
+    seeded = quiet(PrivateSVC(random_state=0, **PUBLIC), *blobs)
+    assert "for experiments only" in seeded.privacy_report_["guarantee"]
+    fresh = PrivateSVC(**PUBLIC).fit(*blobs)
+    assert fresh.privacy_report_["guarantee"] == str(fresh.privacy_guarantee_)

@@ -354,3 +354,11 @@ def test_json_is_told_from_a_libsvm_model_by_its_beginning(tmp_path):
     ]
     assert not is_json(tmp_path)
     assert Path(tmp_path / "linear").read_text().startswith("svm_type c_svc\n")
+
+
+def test_parameters_changed_after_the_fit_are_not_saved_as_if_they_were_its_own(tmp_path):
+    model = fitted(**RBF)
+    model.set_params(gamma=9.0)
+    with pytest.raises(ValueError, match="parameters were changed after the fit"):
+        save_private(model, tmp_path / "m")
+    assert not (tmp_path / "m").exists()

@@ -17,7 +17,8 @@ from dpsvm.cli.files import require_folder
 from dpsvm.cli.options import UsageError, help_lines, parse
 from dpsvm.data import atomic_write, load_libsvm
 from dpsvm.privacy import PrivateSVC
-from dpsvm.privacy.audit import AuditResult, audit
+from dpsvm.privacy.audit import NEIGHBOURING, AuditResult, audit
+from dpsvm.privacy.methods import METHODS, NEED_DELTA
 from dpsvm.report.plain_json import dumps
 from dpsvm.svm import SVC
 from dpsvm.svm.parameters import Parameters
@@ -29,6 +30,7 @@ _SETTINGS = (
     *("selector", "selection_epsilon", "sigma"),
 )
 _PRIVATE_ONLY = ("epsilon", "method", "loss", "data_norm")
+_PRIVATE_TOO = ("kernel", "gamma", "C")
 _PICTURES = (".png", ".svg", ".pdf")
 _PAPERS = "is claimed by the paper, not a guarantee"
 
@@ -154,6 +156,8 @@ def _read_job(arguments: list[str]) -> _Job:
     machine = {name: values.pop(name) for name in names & values.keys()}
     if machine["kernel"] == "precomputed":
         raise UsageError("-t 4: an audit adds and removes rows, so the kernel must be computed")
+    if values["neighbouring"] is None:
+        values["neighbouring"] = NEIGHBOURING[given["method"] == "objective"]
     claimed, papers = values.pop("claimed_epsilon"), False
     if private:
         machine = _private_settings(given, machine, values)
@@ -193,13 +197,17 @@ def _private_settings(
     given: Mapping[str, Any], machine: Mapping[str, Any], values: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The keywords of PrivateSVC that the command line gives."""
-    if machine["selector"] is not None:
-        raise UsageError("--selector and --private cannot be used together")
     if machine["kernel"] not in ("linear", "rbf"):
         raise UsageError(f"--private has no {machine['kernel']} kernel: use -t 0 or -t 2")
+    for flag in MACHINE_FLAGS:
+        if flag.name not in _PRIVATE_TOO and machine[flag.name] != flag.default:
+            raise UsageError(f"{flag.spelling}: does not go with --private")
     for name in ("epsilon", "data_norm"):
         if given[name] is None:
             raise UsageError(f"--private needs --{name.replace('_', '-')}")
+    method = given["method"] or METHODS[0]
+    if method in NEED_DELTA and not values["delta"]:
+        raise UsageError(f"--method {method} needs --delta")
     settings = {name: value for name, value in given.items() if value is not None}
     settings |= {"kernel": machine["kernel"], "neighbouring": values["neighbouring"]}
     if values["delta"]:

@@ -36,7 +36,7 @@ AUDIT_FLAGS = (
         "the relation the claim is about: add-remove or replace",
         ("relation",),
         one_of(NEIGHBOURING),
-        default="add-remove",
+        default_text="add-remove; replace for --method objective",
     ),
     Flag(
         "--feature-range",
@@ -118,7 +118,7 @@ MACHINE_FLAGS = (
 )
 PRIVATE_FLAGS = (
     Flag("--private", "private", "audit PrivateSVC instead of SVC", default=False),
-    Flag("--epsilon", "epsilon", "its epsilon, which is the claim", ("x",), positive),
+    Flag("--epsilon", "epsilon", "its epsilon, which is put to the test", ("x",), positive),
     Flag(
         "--method",
         "method",

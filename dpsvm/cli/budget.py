@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from dpsvm.cli.files import require_folder
-from dpsvm.cli.options import Flag, UsageError, help_lines, parse, reader
+from dpsvm.cli.options import Flag, UsageError, help_lines, parse, positive, reader
 from dpsvm.privacy.accountant import BudgetAccountant, Ledger
 from dpsvm.privacy.accounting import epsilon_of
 from dpsvm.privacy.guarantee import NEIGHBOURING, Guarantee, check_neighbouring
@@ -21,7 +21,7 @@ CREATE_FLAGS = (
         "epsilon",
         "the budget; required",
         ("x",),
-        reader(float, "a number"),
+        positive,
     ),
     Flag(
         "--delta",
@@ -38,6 +38,12 @@ CREATE_FLAGS = (
         ("relation",),
         check_neighbouring,
         default_text=NEIGHBOURING[0],
+    ),
+    Flag(
+        "--adaptive",
+        "adaptive",
+        "the size of a charge may be chosen in the light of earlier releases, for a little more",
+        default=False,
     ),
 )
 
@@ -113,6 +119,8 @@ def _lines(ledger: Ledger) -> Iterator[str]:
     yield f"budget     {Guarantee(ledger.epsilon, ledger.delta, ledger.neighbouring)}"
     yield f"spent      epsilon = {spent:g}"
     yield f"remaining  epsilon = {max(ledger.epsilon - spent, 0.0):g}"
+    if ledger.adaptive:
+        yield "adaptive   the size of a charge may depend on earlier releases"
     yield f"charges    {len(ledger.charges)}"
     for number, charge in enumerate(ledger.charges, start=1):
         alone = epsilon_of([charge.event], ledger.delta)

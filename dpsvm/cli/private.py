@@ -180,9 +180,10 @@ def _read_job(arguments: list[str]) -> _Job:
     settings["class_weight"] = values["class_weight"] or None
     data, model = (*operands, "", "")[:2]
     model = model or os.path.basename(data) + ".model"
-    _require_apart(
-        {"FILE": data, "MODEL": model, "--json": kept["json"], "--ledger": kept["ledger"]}
-    )
+    ledger = kept["ledger"]
+    lock = ledger and f"{os.path.realpath(ledger)}.lock"
+    written = {"MODEL": model, "--json": kept["json"]}
+    _require_apart({"FILE": data, "--ledger": ledger, "the ledger's lock": lock, **written})
     return _Job(settings=settings, n_features=n_features, data=data, model=model, **kept)
 
 

@@ -14,7 +14,6 @@ from typing import Any, NoReturn
 from dpsvm.cli.options import Flag, number, one_of, parse, positive, reader, whole
 from dpsvm.cli.train_flags import DPSVM_FLAGS, LIBSVM_FLAGS
 from dpsvm.losses import LOSSES
-from dpsvm.privacy.guarantee import check_delta, check_epsilon
 from dpsvm.privacy.methods import METHODS
 
 _LARGEST_INT = 2**31 - 1
@@ -63,14 +62,14 @@ PRIVATE_FLAGS = (
         "epsilon",
         "the guarantee's epsilon; required",
         ("x",),
-        reader(check_epsilon, "a finite number above 0"),
+        positive,
     ),
     Flag(
         "--delta",
         "delta",
         "the guarantee's delta, well below 1 / number of rows; objective and output do without",
         ("x",),
-        reader(check_delta, "a number between 0 and 1, neither included"),
+        number("a number between 0 and 1, neither included", lambda value: 0.0 < value < 1.0),
     ),
     Flag(
         "--data-norm",

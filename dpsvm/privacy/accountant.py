@@ -21,15 +21,26 @@ from dpsvm.privacy.accounting import (
     Pure,
     Rdp,
     ZCdp,
+    epsilon_at_order,
     epsilon_of,
+    filter_order,
 )
-from dpsvm.privacy.guarantee import NEIGHBOURING, Guarantee, check_epsilon, check_neighbouring
+from dpsvm.privacy.guarantee import (
+    NEIGHBOURING,
+    Guarantee,
+    check_delta,
+    check_epsilon,
+    check_neighbouring,
+)
 
 FORMAT = "dpsvm privacy ledger, version 1"
 _KINDS: dict[str, Callable[..., Event]] = {
     kind.__name__: kind for kind in (Pure, Approximate, Gaussian, ZCdp, Folded, Rdp)
 }
 _ROUNDING = 1e-12  # three charges of 0.1 fit into 0.3
+_ELSEWHERE = (
+    "an accountant without a file takes no charge in another process or from a pickle: give path="
+)
 
 
 class BudgetError(ValueError):
@@ -51,11 +62,15 @@ class Ledger:
     epsilon: float
     delta: float
     neighbouring: str
+    adaptive: bool = False
     charges: tuple[Charge, ...] = ()
 
     def spent(self, more: Sequence[Event] = ()) -> float:
         """The epsilon, at the budget's delta, of all charges and of some more."""
-        return epsilon_of([*(charge.event for charge in self.charges), *more], self.delta)
+        events = [*(charge.event for charge in self.charges), *more]
+        if self.adaptive and self.delta > 0:
+            return epsilon_at_order(events, self.delta, filter_order(self.epsilon, self.delta))
+        return epsilon_of(events, self.delta)
 
     def to_json(self) -> str:
         """The text of a ledger file."""
@@ -63,7 +78,9 @@ class Ledger:
             {"label": charge.label, "kind": type(charge.event).__name__, **asdict(charge.event)}
             for charge in self.charges
         ]
-        budget = {"epsilon": self.epsilon, "delta": self.delta, "neighbouring": self.neighbouring}
+        epsilon = self.epsilon if math.isfinite(self.epsilon) else "inf"  # JSON has no infinity
+        budget = {"epsilon": epsilon, "delta": self.delta, "neighbouring": self.neighbouring}
+        budget["adaptive"] = self.adaptive
         return json.dumps({"format": FORMAT, **budget, "charges": charges}, indent=1) + "\n"
 
     @classmethod
@@ -74,9 +91,10 @@ class Ledger:
             if content["format"] != FORMAT:
                 raise ValueError(f"its format is {content['format']!r}, not {FORMAT!r}")
             charges = tuple(_charge(line) for line in content["charges"])
-            return cls(
-                *_budget(**{k: content[k] for k in ("epsilon", "delta", "neighbouring")}), charges
-            )
+            if content["epsilon"] == "inf":
+                content["epsilon"] = math.inf
+            names = ("epsilon", "delta", "neighbouring", "adaptive")
+            return cls(*_budget(**{name: content[name] for name in names}), charges)
         except (ValueError, KeyError, TypeError) as error:
             reason = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else error
             raise ValueError(f"{path}: not a privacy ledger: {reason}") from error
@@ -95,11 +113,16 @@ class BudgetAccountant:
         under a lock. Opening a ledger never resets it.
     create : bool
         Begin a new ledger file. It must not exist; without ``create`` it must.
+    adaptive : bool
+        Whether the size of a charge may be chosen in the light of what earlier charges paid for.
+        If not, what is asked of the data may depend on that, but not what it costs; then the
+        tightest composition holds. With ``adaptive`` one rule is fixed from the start
+        (:func:`~dpsvm.privacy.accounting.epsilon_at_order`), which asks for a little more.
 
     A charge is made before what it pays for is computed. If that then fails, the charge stands.
     ``copy.deepcopy`` and ``sklearn.base.clone`` give the accountant itself: a copy would double the
-    budget. For the same reason an accountant without a file arrives in another process, or from a
-    pickle, closed.
+    budget. For the same reason an accountant without a file takes no charge in another process
+    than its own, and arrives from a pickle closed.
 
     >>> accountant = BudgetAccountant(1.0)
     >>> accountant.spend(Pure(0.25), label="count")
@@ -131,13 +154,17 @@ class BudgetAccountant:
         neighbouring: str | None = None,
         path: str | os.PathLike[str] | None = None,
         create: bool = False,
+        adaptive: bool | None = None,
     ) -> None:
-        self._closed = False
+        self._closed: str | None = None  # why no charge is taken
         asked = {"epsilon": epsilon, "delta": delta, "neighbouring": neighbouring}
+        asked["adaptive"] = adaptive
         if path is None:
+            if create:
+                raise ValueError("create=True begins a ledger file: path must be given, got None")
             self._store: _Memory | _File = _Memory(_new_ledger(**asked))
             return
-        self._store = _File(Path(path).absolute())
+        self._store = _File(Path(os.path.realpath(path)))
         if create:
             self._store.begin(_new_ledger(**asked))
         _check_same(asked, self._store.read(), os.fspath(path))
@@ -170,6 +197,9 @@ class BudgetAccountant:
         ...     print(refusal)
         4 x epsilon = 0.3 does not fit: 0 of 1 is spent (delta = 0)
         """
+        self._require_open()
+        if times < 1:
+            raise ValueError(f"times must be at least 1, got {times!r}")
         self._check(self._store.read(), [_event(event, delta)] * times, neighbouring)
 
     def spend(
@@ -197,6 +227,7 @@ class BudgetAccountant:
         >>> accountant.remaining()
         0.75
         """
+        self._require_open()
         charge = Charge(_event(event, delta), str(label))
 
         def add(ledger: Ledger) -> Ledger:
@@ -227,7 +258,7 @@ class BudgetAccountant:
 
     def close(self) -> None:
         """Take no more charges. A ledger file can be opened again."""
-        self._closed = True
+        self._closed = "this accountant is closed"
 
     def __enter__(self) -> BudgetAccountant:
         return self
@@ -247,14 +278,17 @@ class BudgetAccountant:
         return _closed_copy, (self._store.read(),)
 
     def __repr__(self) -> str:
+        if isinstance(self._store, _File):
+            return f"BudgetAccountant(path={str(self._store.path)!r})"
         ledger = self._store.read()
         budget = f"{ledger.epsilon!r}, {ledger.delta!r}, neighbouring={ledger.neighbouring!r}"
-        where = f", path={str(self._store.path)!r}" if isinstance(self._store, _File) else ""
-        return f"BudgetAccountant({budget}{where})"
+        return f"BudgetAccountant({budget}{', adaptive=True' if ledger.adaptive else ''})"
+
+    def _require_open(self) -> None:
+        if self._closed is not None:
+            raise BudgetError(self._closed)
 
     def _check(self, ledger: Ledger, events: Sequence[Event], neighbouring: str | None) -> None:
-        if self._closed:
-            raise BudgetError("this accountant is closed")
         if neighbouring is not None and neighbouring != ledger.neighbouring:
             raise BudgetError(
                 f"a release proved private under {neighbouring!r} cannot be charged to a budget "
@@ -276,11 +310,14 @@ class _Memory:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._lock = threading.Lock()
+        self._process = os.getpid()
 
     def read(self) -> Ledger:
         return self._ledger
 
     def update(self, change: Callable[[Ledger], Ledger]) -> None:
+        if os.getpid() != self._process:  # a fork would double the budget
+            raise BudgetError(_ELSEWHERE)
         with self._lock:
             self._ledger = change(self._ledger)
 
@@ -310,7 +347,10 @@ class _File:
 
     def update(self, change: Callable[[Ledger], Ledger]) -> None:
         with self._locked():
-            self._write(change(self.read()))
+            ledger = self.read()
+            if os.stat(self.path).st_nlink > 1:  # replacing one of its names would fork the budget
+                raise BudgetError(f"{self.path}: a ledger file must have one name, not hard links")
+            self._write(change(ledger))
 
     def _write(self, ledger: Ledger) -> None:
         with atomic_write(self.path) as file:
@@ -336,14 +376,14 @@ def _lock(descriptor: int) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
 
 
-def _budget(epsilon: Any, delta: Any, neighbouring: Any) -> tuple[float, float, str]:
+def _budget(
+    epsilon: Any, delta: Any, neighbouring: Any, adaptive: Any
+) -> tuple[float, float, str, bool]:
     if epsilon is None:
         raise ValueError("epsilon must be given: a budget has no default")
     limit = math.inf if epsilon == math.inf else check_epsilon(epsilon)
-    number = 0.0 if delta is None else float(delta)
-    if not 0 <= number < 1:
-        raise ValueError(f"delta must be a number from 0 to 1, got {delta!r}")
-    return limit, number, check_neighbouring(neighbouring or NEIGHBOURING[0])
+    number = check_delta(delta) if delta else 0.0
+    return limit, number, check_neighbouring(neighbouring or NEIGHBOURING[0]), bool(adaptive)
 
 
 def _new_ledger(**asked: Any) -> Ledger:
@@ -382,15 +422,16 @@ def _describe(event: Event, delta: float) -> str:
     return f"epsilon = {epsilon_of([event], delta):g} ({type(event).__name__})"
 
 
-def _reopened(path: Path, closed: bool) -> BudgetAccountant:
-    accountant = BudgetAccountant(path=path)
-    if closed:
-        accountant.close()
+def _reopened(path: Path, closed: str | None) -> BudgetAccountant:
+    """The accountant of a ledger file; without the file, as on another machine, a closed one."""
+    accountant = BudgetAccountant.__new__(BudgetAccountant)
+    accountant._store = _File(path)
+    accountant._closed = closed if path.exists() else f"{path}: no such ledger here"
     return accountant
 
 
 def _closed_copy(ledger: Ledger) -> BudgetAccountant:
-    accountant = BudgetAccountant(ledger.epsilon, ledger.delta, neighbouring=ledger.neighbouring)
+    accountant = BudgetAccountant.__new__(BudgetAccountant)
     accountant._store = _Memory(ledger)
-    accountant.close()
+    accountant._closed = _ELSEWHERE
     return accountant

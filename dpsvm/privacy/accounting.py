@@ -10,8 +10,9 @@ A release is described by an event: the strongest statement that is proved about
                                  shows
     Rdp(orders, values)          Renyi differential privacy, one value for each order
 
-:func:`epsilon_of` composes events, which may be chosen one after the other in the light of earlier
-releases, by every rule that applies, and returns the smallest epsilon:
+:func:`epsilon_of` composes events by every rule that applies and returns the smallest epsilon. What
+is asked of the data may depend on earlier releases; what it may cost was settled beforehand.
+(:func:`epsilon_at_order` is for costs that were not.) The rules:
 
 * Gaussians alone: exactly, mu = sqrt(sum of mu**2), delta(epsilon) = Phi(mu/2 - epsilon/mu) -
   exp(epsilon) Phi(-mu/2 - epsilon/mu) (Balle and Wang 2018; Dong, Roth and Su 2022). Folded ones
@@ -58,7 +59,7 @@ class Pure:
     epsilon: float
 
     def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
+        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
 
     def rdp(self, orders: ArrayLike) -> NDArray[np.float64]:
         """Renyi divergences of randomised response, the worst of all epsilon-private releases."""
@@ -80,8 +81,8 @@ class Approximate:
     delta: float
 
     def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
-        check_delta(self.delta)
+        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
+        object.__setattr__(self, "delta", check_delta(self.delta))
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ class Gaussian:
     mu: float
 
     def __post_init__(self) -> None:
-        check_epsilon(self.mu, "mu")
+        object.__setattr__(self, "mu", check_epsilon(self.mu, "mu"))
 
     def rdp(self, orders: ArrayLike) -> NDArray[np.float64]:
         """Renyi divergences of two Gaussians that lie mu standard deviations apart."""
@@ -113,7 +114,7 @@ class ZCdp:
     rho: float
 
     def __post_init__(self) -> None:
-        check_epsilon(self.rho, "rho")
+        object.__setattr__(self, "rho", check_epsilon(self.rho, "rho"))
 
     def rdp(self, orders: ArrayLike) -> NDArray[np.float64]:
         """Its Renyi divergences, by definition."""
@@ -130,8 +131,9 @@ class Folded:
     with this mu or less.
 
     The first gives Renyi divergences. The second gives a delta: that of the largest of several is
-    at most the sum of theirs, so delta(epsilon) <= choices * gaussian_delta(mu, epsilon - offset);
-    over independent releases offsets add up, mu^2 add up and choices multiply.
+    at most the sum of theirs, so delta(epsilon) <= choices * gaussian_delta(mu, epsilon - offset).
+    Over several releases offsets add up, mu^2 add up and choices multiply: for any fixed choice at
+    each, every loss is, given the earlier ones, that of a Gaussian with its mu or less.
 
     >>> round(epsilon_of([Folded(0.2, offset=0.1)], delta=2e-5), 4)  # 0.1 + that of a Gaussian
     0.8255
@@ -143,7 +145,7 @@ class Folded:
     parts: int = 1
 
     def __post_init__(self) -> None:
-        check_epsilon(self.mu, "mu")
+        object.__setattr__(self, "mu", check_epsilon(self.mu, "mu"))
         if not 0 <= self.offset < math.inf:
             raise ValueError(f"offset must be a finite number from 0 on, got {self.offset!r}")
         for name in ("choices", "parts"):
@@ -208,7 +210,7 @@ def epsilon_of(events: Sequence[Event], delta: float) -> float:
 def bounds_on_epsilon(events: Sequence[Event], delta: float) -> dict[str, float]:
     """Every bound that applies, by the name of its rule.
 
-    "gaussian" is exact but for folded releases; "renyi" composes Renyi divergences; "basic" adds
+    "gaussian" is exact where all are Gaussian; "renyi" composes Renyi divergences; "basic" adds
     up epsilons, of each Gaussian, concentrated, folded or Renyi release too, at an equal share of
     delta.
 
@@ -238,6 +240,43 @@ def bounds_on_epsilon(events: Sequence[Event], delta: float) -> dict[str, float]
     if noisy and len(gaussian) == len(noisy):
         bounds["gaussian"] = added + _by_gaussian(gaussian, spare)
     return bounds
+
+
+def filter_order(epsilon: float, delta: float) -> float:
+    """The order of Renyi divergence at which Gaussian releases fill a budget best.
+
+    >>> filter_order(1.0, 1e-5)
+    25
+    """
+    room = math.log(1.0 / delta)
+    rho = (math.sqrt(room + epsilon) - math.sqrt(room)) ** 2
+    best = 1.0 + math.sqrt(room / rho)
+    return min(ORDERS, key=lambda order: abs(order - best))
+
+
+def epsilon_at_order(events: Sequence[Event], delta: float, order: float) -> float:
+    """What releases cost by Renyi divergences of one order, fixed before the first of them.
+
+    This holds even if the cost of each was chosen in the light of earlier releases (Feldman and
+    Zrnic 2021), where the smallest of several bounds would not: which one is the smallest would
+    then depend on the data. One half of delta is for approximate events, the other for the
+    conversion. Without delta epsilons are added up, which holds likewise.
+
+    >>> round(epsilon_at_order([Gaussian(0.2)], 1e-5, 25.0), 3)
+    0.834
+    """
+    approximate = [event for event in events if isinstance(event, Approximate)]
+    others = [Pure(e.epsilon) if isinstance(e, Approximate) else e for e in events]
+    if delta == 0:
+        return epsilon_of(events, 0.0)
+    if math.fsum(event.delta for event in approximate) > delta / 2 or any(
+        isinstance(event, Rdp) and order not in event.orders for event in others
+    ):
+        return math.inf
+    if not others:
+        return 0.0
+    total = math.fsum(float(event.rdp([order])[0]) for event in others)
+    return rdp_to_epsilon([order], [total], delta / 2)
 
 
 def gaussian_delta(mu: float, epsilon: float) -> float:

@@ -31,6 +31,7 @@ _FLOATING_POINT = (
     "The proof is for real numbers. Released weights are rounded to a public grid; noise inside a "
     "solver, and the time a fit takes, are not protected against."
 )
+_SEEDED = "; the noise is from a seed: for experiments only"
 _WITHHELD = (
     "iteration counts, gradient norms, objective values, training scores, the number of rows "
     "shortened to data_norm"
@@ -66,10 +67,10 @@ class BasePrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         "gamma": [Interval(Real, 0, None, closed="neither"), None],
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "feature_seed": [Interval(Integral, 0, None, closed="left")],
-        "data_norm": [Interval(Real, 0, None, closed="neither")],
-        "C": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "data_norm": [Interval(Real, 1e-150, 1e150, closed="both")],
+        "C": [Interval(Real, 1e-150, 1e150, closed="both"), StrOptions({"auto"})],
         "fit_intercept": ["boolean"],
-        "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
+        "intercept_scaling": [Interval(Real, 1e-100, 1e100, closed="both")],
         "class_weight": [dict, None],
         "neighbouring": [StrOptions({"add-remove", "replace"}), None],
         "n_steps": [Interval(Integral, 1, None, closed="left")],
@@ -106,7 +107,8 @@ class BasePrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self : object
             The fitted estimator.
         """
-        self.__dict__.pop("coef_", None)  # a fit that fails leaves no fitted model
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)  # a fit that fails leaves no fitted model
         if sample_weight is not None:
             raise ValueError(
                 "sample_weight is refused: weights are public and belong to classes (class_weight)"
@@ -250,6 +252,11 @@ class BasePrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
                 "in the data would reveal a rare one"
             )
         self._validate_params()
+        if self.method != "gradient" and self.batch_rate != 1.0:
+            raise ValueError(
+                f"batch_rate goes with method='gradient', got {self.batch_rate!r} with "
+                f"{self.method!r}"
+            )
         if self.kernel == "rbf" and self.gamma is None:
             raise ValueError("gamma must be a public number for kernel='rbf', got None")
 
@@ -340,7 +347,7 @@ class BasePrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
                 "feature_seed": int(self.feature_seed),
             }
         report: dict[str, Any] = {
-            "guarantee": str(guarantee),
+            "guarantee": f"{guarantee}{_SEEDED if seeded else ''}",
             "epsilon": guarantee.epsilon,
             "delta": guarantee.delta,
             "neighbouring": guarantee.neighbouring,
@@ -375,7 +382,8 @@ class PrivateSVC(BasePrivateClassifier):
         The privacy budget of one fit.
     delta : float or None, default=None
         Between 0 and 1, well below 1 / number of records. Needed by "objective-gaussian" and
-        "gradient"; with it "output" adds Gaussian noise, without it "output" is pure.
+        "gradient"; with it "output" adds Gaussian noise, without it "output" is pure. "objective"
+        and "output-laplace" are pure in any case.
     method : {"objective-gaussian", "objective", "output", "gradient", "output-laplace"}, \
 default="objective-gaussian"
         "objective-gaussian" adds a random linear term to the objective: the best accuracy.
@@ -406,7 +414,8 @@ default="objective-gaussian"
         The constant feature, in units of ``data_norm``. A larger one makes the bias cheaper and
         leaves less of a row's norm to its features.
     class_weight : dict or None, default=None
-        Public factors of C by class, 1 where none is given.
+        Public factors of C by class, 1 where none is given; with C="auto", which fixes the
+        largest, only their ratios count.
     neighbouring : {"add-remove", "replace"} or None, default=None
         What the guarantee protects: a record more or less, or one replaced. None is "add-remove",
         and "replace" for the method "objective".
@@ -418,7 +427,9 @@ default="objective-gaussian"
     tol : float, default=1e-6
         Certified norm of the gradient at the minimiser, public; the noise covers it.
     accountant : BudgetAccountant or None, default=None
-        Charged once by every fit, before it looks at the data's content.
+        Charged once by every fit, once the input is known to be sound and before anything is
+        computed from it. That an input was refused (a value that is not finite, a label that is
+        not in ``classes``) is for whoever holds the data, and covered by no guarantee.
     random_state : None, int or Generator, default=None
         None draws the noise from the operating system. A seed is for experiments, and warns.
 

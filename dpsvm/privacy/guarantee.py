@@ -87,7 +87,7 @@ def check_neighbouring(value: Any, known: tuple[str, ...] = NEIGHBOURING) -> str
 
 
 def _number(value: Any) -> float | None:
-    if isinstance(value, bool):
+    if isinstance(value, (bool, str, bytes)):
         return None
     try:
         return float(value)

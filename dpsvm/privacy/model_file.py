@@ -168,6 +168,8 @@ def _document(model: BasePrivateClassifier) -> dict[str, Any]:
     if name not in _ESTIMATORS:
         raise ValueError(f"only {' and '.join(_ESTIMATORS)} can be saved, got {name}")
     given = model.get_params(deep=False)
+    if model._preparation_for(int(model.n_features_in_)) != model._preparation:
+        raise ValueError("parameters were changed after the fit: fit the model again to save it")
     document = {
         "format": FORMAT,
         "version": VERSION,

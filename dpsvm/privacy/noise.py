@@ -1,15 +1,15 @@
 """Random draws for private mechanisms.
 
 Every draw goes one way: random bytes, from the operating system or from a seed, become a uniform
-number, and the inverse of a distribution function makes a draw of it. No rejection, no state that
-outlives the call, and the same code whichever source the bytes have, so that a test of the seeded
-draws tests the others.
+number, and the inverse of a distribution function makes a draw of it. No state that outlives the
+call, and the same code whichever source the bytes have, so that a test of the seeded draws tests
+the others.
 
 The draws are floating-point numbers. The guarantees of the mechanisms that use them are proved for
 real numbers: what the finite set of floats that noise can reach may give away (Mironov 2012) is
 answered by rounding what is released to a public grid, :func:`to_grid`, and is not answered for
 noise inside a solver. Symmetric draws resolve their tails to 2**-64, so a Gaussian is cut off
-beyond 9.1 standard deviations: that adds less than 1e-18 to delta.
+beyond 9.1 standard deviations: that adds less than 1e-18 for each draw to delta.
 """
 
 from __future__ import annotations

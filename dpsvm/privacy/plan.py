@@ -64,9 +64,9 @@ def automatic_C(method: str, loss: Loss, epsilon: float, machines: int) -> float
     """
     share = epsilon / machines
     if method == "objective-gaussian":
-        return min(math.expm1(share / 10.0), 1.0) / loss.smoothness
+        return min(math.expm1(min(share / 10.0, 1.0)), 1.0) / loss.smoothness
     if method == "objective":
-        return min(math.expm1(share / 20.0), 1.0) / loss.smoothness
+        return min(math.expm1(min(share / 20.0, 1.0)), 1.0) / loss.smoothness
     return min(max(share, 1.0) * (0.1 if method == "gradient" else 0.01), 1.0)
 
 

@@ -34,26 +34,34 @@ def clip_rows(X: Any, data_norm: float) -> Any:
     """Rows longer than ``data_norm`` shortened to it, in a copy if there are any.
 
     Each row is a function of itself alone: rows that differ in one record before differ in that
-    record after.
+    record after. A row whose norm is beyond the largest number becomes 0.
 
     >>> clip_rows(np.array([[3.0, 4.0], [0.3, 0.4]]), 1.0)
     array([[0.6, 0.8],
            [0.3, 0.4]])
     """
     norms = row_norms(X)
-    factor = np.ones_like(norms)
-    np.divide(data_norm, norms, out=factor, where=norms > data_norm)
-    if np.all(factor == 1.0):
+    long = ~(norms <= data_norm)
+    if not long.any():
         return X
+    # By the row's own unit first: data_norm / norm may be too small for a float to be exact.
+    unit = np.where(long & np.isfinite(norms), norms, np.where(long, np.inf, 1.0))
+    factor = np.where(long, data_norm, 1.0)
     if sp.issparse(X):
-        clipped = X.copy()
-        clipped.data *= np.repeat(factor, np.diff(X.indptr))
+        clipped, entries = X.copy(), np.diff(X.indptr)
+        clipped.data = _quotient(X.data, np.repeat(unit, entries)) * np.repeat(factor, entries)
         return clipped
-    return X * factor[:, None]
+    return _quotient(X, unit[:, None]) * factor[:, None]
+
+
+def _quotient(values: Array, unit: Array) -> Array:
+    """values / unit, and 0 where the unit is infinite."""
+    found = np.zeros(np.broadcast_shapes(values.shape, unit.shape))
+    return np.divide(values, unit, out=found, where=np.isfinite(unit))
 
 
 def row_norms(X: Any) -> Array:
-    """The norm of every row, without overflow.
+    """The norm of every row, without overflow; infinite where a row is not finite.
 
     >>> row_norms(sp.csr_array([[3e200, 4e200], [0.0, 0.0]]))
     array([5.e+200, 0.e+000])
@@ -64,12 +72,17 @@ def row_norms(X: Any) -> Array:
         largest = np.zeros(X.shape[0])
         np.maximum.at(largest, rows, size)
         unit = np.where(largest > 0, largest, 1.0)
-        squares = np.bincount(rows, weights=(size / unit[rows]) ** 2, minlength=X.shape[0])
+        with np.errstate(invalid="ignore"):
+            shares = (size / unit[rows]) ** 2
+        squares = np.bincount(rows, weights=shares, minlength=X.shape[0])
     else:
         largest = np.abs(X).max(axis=1)
         unit = np.where(largest > 0, largest, 1.0)
-        squares = np.square(X / unit[:, None]).sum(axis=1)
-    return np.asarray(unit * np.sqrt(squares))
+        with np.errstate(invalid="ignore"):
+            squares = np.square(X / unit[:, None]).sum(axis=1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        norms = unit * np.sqrt(squares)
+    return np.where(np.isfinite(norms), norms, np.inf)
 
 
 @dataclass(frozen=True)

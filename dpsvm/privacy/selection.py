@@ -13,7 +13,8 @@ from types import FrameType
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import column_or_1d
 
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.accounting import Pure
@@ -42,9 +43,9 @@ def noisy_best(
     accountant : charged before the noise is drawn
     random_state : None for the operating system's entropy; a seed warns
 
-    Claim: epsilon-differential privacy with respect to the validation rows. Exponential noise is
-    taken from each count and the least is reported. Proof: fix the noise of the others; the winner
-    stays the winner if its own noise grows by the most that its lead can shrink, which has
+    Guarantee: epsilon-differential privacy with respect to the validation rows. Exponential noise
+    is taken from each count and the least is reported. Proof: fix the noise of the others; the
+    winner stays the winner if its own noise grows by the most that its lead can shrink, which has
     probability exp(-growth / scale) of what it was, or more. One record more or less moves all
     counts by 0 or 1 in the same direction, so a lead shrinks by at most 1: scale 1 / epsilon. One
     record replaced moves counts either way, leads by at most 2: scale 2 / epsilon.
@@ -84,8 +85,8 @@ def choose(
     X, y : validation rows. If a record may be here and among the training rows too, this choice
         and the fits add up, as they do in an accountant they share.
 
-    The other parameters, and the claim, are those of :func:`noisy_best`. Only the winner is told:
-    its score, and the other scores, are not.
+    The other parameters, and the guarantee, are those of :func:`noisy_best`. Only the winner is
+    told: its score, and the other scores, are not.
 
     >>> from sklearn.dummy import DummyClassifier
     >>> rows, labels = np.zeros((300, 1)), np.ones(300)
@@ -94,8 +95,8 @@ def choose(
     >>> choose(models, rows, labels, epsilon=1.0)
     1
     """
-    labels = np.asarray(y)
-    errors = [int(np.sum(np.asarray(model.predict(X)) != labels)) for model in models]
+    labels = column_or_1d(y)
+    errors = [_errors(model.predict(X), labels) for model in models]
     return noisy_best(
         errors,
         epsilon,
@@ -103,6 +104,14 @@ def choose(
         accountant=accountant,
         random_state=random_state,
     )
+
+
+def _errors(predicted: ArrayLike, labels: NDArray[Any]) -> int:
+    """How many predictions are wrong; one record counts once, so the shapes must be the same."""
+    found = column_or_1d(predicted)
+    if found.shape != labels.shape:
+        raise ValueError(f"y has {len(labels)} labels, and {len(found)} rows were predicted")
+    return int(np.sum(found != labels))
 
 
 def warn_of_seed(stacklevel: int) -> None:

@@ -125,7 +125,13 @@ def audit(
         meter = Meter(worlds.row, worlds.record, worlds.column, statistic)
         trainers.append(Trainer(make_estimator, worlds, meter, seed))
     first = first_look(trainers[0])
-    estimator = describe(make_estimator(0)) if name is None else name
+    sample = make_estimator(0)
+    if resume_path is not None and name is None and not hasattr(sample, "get_params"):
+        raise ValueError(
+            f"{type(sample).__name__} has no get_params to tell its settings by: give name= with "
+            "resume_path, so that the runs of another estimator are not taken for its own"
+        )
+    estimator = describe(sample) if name is None else name
     key = {
         "estimator": estimator,
         "statistic": None if statistic is None else getattr(statistic, "__qualname__", "own"),
@@ -193,9 +199,9 @@ def _impossible(worlds: Worlds, rule: Rule) -> str | None:
     if rule.likely != WITH or not rule.at_least or not rule.threshold > 0.0:
         return None
     return (
-        f"the released weights are sums of training rows times coefficients, and without the "
-        f"record every row is 0 in feature {worlds.column + 1}, so that its weight is exactly 0 "
-        "whatever is drawn"
+        f"the released weights are sums of training rows times coefficients (as one run without "
+        f"the record shows), and there every row is 0 in feature {worlds.column + 1}, so that its "
+        "weight is exactly 0"
     )
 
 

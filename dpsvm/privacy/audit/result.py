@@ -129,8 +129,7 @@ class AuditResult:
             return "nothing was claimed, so nothing is refuted"
         claim = f"the claimed epsilon {self.claimed_epsilon:g}"
         if self.unbounded:
-            sure = f" ({self._sure})" if self.delta else ""
-            return f"refuted: {claim}, as any other, does not hold{sure}"
+            return f"refuted: {claim}, as any other, does not hold ({self._sure})"
         if self.refuted:
             return f"refuted: {claim} is below the audited bound ({self._sure})"
         return (

@@ -266,15 +266,26 @@ def _stacked(parts: list[Any]) -> Any:
 
 
 def _added(rows: Any, labels: NDArray[Any], x: Floats, label: Any) -> tuple[Any, NDArray[Any]]:
-    return _stacked([rows, _like(rows, x)]), np.append(labels, label)
+    return _stacked([rows, _like(rows, x)]), np.append(labels, _label_like(labels, label))
 
 
 def _replaced(
     rows: Any, labels: NDArray[Any], place: int, x: Floats, label: Any
 ) -> tuple[Any, NDArray[Any]]:
-    changed = labels.copy()
-    changed[place] = label
+    one = _label_like(labels, label)
+    changed = labels.astype(np.result_type(labels, one))
+    changed[place] = one[0]
     return _stacked([rows[:place], _like(rows, x), rows[place + 1 :]]), changed
+
+
+def _label_like(labels: NDArray[Any], label: Any) -> NDArray[Any]:
+    """One label in the kind of the others; ValueError if it would become another label."""
+    one = np.asarray([label])
+    both = np.result_type(labels, one) if labels.dtype.kind == one.dtype.kind else labels.dtype
+    found = one.astype(both)
+    if found.tolist() != one.tolist():
+        raise ValueError(f"the record's label {label!r} is not of the kind of y, {labels.dtype}")
+    return found
 
 
 def influences(rows: Any, labels: NDArray[Any]) -> Floats:

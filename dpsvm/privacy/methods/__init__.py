@@ -38,6 +38,7 @@ from dpsvm.privacy.methods.output import (
 
 __all__ = [
     "METHODS",
+    "NEED_DELTA",
     "Gradient",
     "Mechanism",
     "ObjectiveGaussian",
@@ -58,6 +59,9 @@ __all__ = [
 METHODS = ("objective-gaussian", "objective", "output", "gradient", "output-laplace")
 """The mechanisms, the default first."""
 
+NEED_DELTA = ("objective-gaussian", "gradient")
+"""Those that are not pure for any setting."""
+
 
 def calibrate(method: str, setup: Setup, epsilon: float, delta: float | None) -> Mechanism:
     """The mechanism of a name with the noise that (epsilon, delta) asks for.
@@ -74,7 +78,7 @@ def calibrate(method: str, setup: Setup, epsilon: float, delta: float | None) ->
     if method not in METHODS:
         known = ", ".join(map(repr, METHODS))
         raise ValueError(f"method must be one of {known}, got {method!r}")
-    if method in ("objective-gaussian", "gradient") and delta is None:
+    if method in NEED_DELTA and delta is None:
         raise ValueError(f"method={method!r} needs a delta between 0 and 1, got None")
     if method == "output" and delta is not None:
         return calibrate_output_gaussian(setup, epsilon, delta)

@@ -63,7 +63,7 @@ class Gradient(Mechanism):
     @property
     def weight_noise(self) -> float:
         """Steps of 1 / lam would carry the noise of one gradient into the weights whole."""
-        return self.noise_scale * self.setup.C
+        return self.noise_scale * self.setup.C / self.setup.rate
 
     def facts(self) -> dict[str, Any]:
         """The steps, and how they were composed."""
@@ -82,7 +82,7 @@ def calibrate_gradient(setup: Setup, epsilon: float, delta: float) -> Gradient:
     needs the number of rows: it is public under replace; under add-remove it is released with noise
     too, for 1% of mu^2.
 
-    Claim: (epsilon, delta)-differential privacy. T steps of each machine have sensitivity D = L
+    Guarantee: (epsilon, delta)-differential privacy. T steps of each machine have sensitivity D = L
     (add-remove) or 2 L (replace), the count 1: adaptive Gaussian releases compose exactly to one
     with mu^2 = sum of (sensitivity / scale)^2 (Dong, Roth and Su 2022). With ``rate`` below 1 each
     step draws every row with that probability; the composition is then dp-accounting's (privacy

@@ -72,7 +72,7 @@ def calibrate_objective(setup: Setup, epsilon: float) -> ObjectivePure:
     and eps' = eps/2. Here the objective is multiplied by n, so n Lambda = 1/C and n Delta appear,
     and n itself does not.
 
-    Claim: epsilon-differential privacy when one record is replaced, n being public; each of k
+    Guarantee: epsilon-differential privacy when one record is replaced, n being public; each of k
     machines has epsilon / k. Proof in the paper: b is a function of the minimiser; between
     neighbours it moves by at most 2, which costs eps', and its Jacobian, A + a rank-2 matrix with A
     >= n (Lambda + Delta), changes its determinant by at most (1 + c / (n (Lambda + Delta)))^2,

@@ -58,7 +58,7 @@ def objective_gaussian_event(setup: Setup, noise_scale: float, output_scale: flo
     Released is the minimiser of sum_i c_i loss_i + lam/2 |w|^2 + b . w, b ~ N(0, s^2 I), found to a
     certified gradient norm tau, with noise N(0, s_out^2 I).
 
-    Claim: the privacy loss of a machine is as :class:`~dpsvm.privacy.accounting.Folded` says, with
+    Lemma: the privacy loss of a machine is as :class:`~dpsvm.privacy.accounting.Folded` says, with
     offset = log(1 + beta/lam), beta being the smoothness, mu = sqrt((D/s)^2 + (2 tau / (lam
     s_out))^2), D = L and 2 choices for add-remove, D = 2 L and 4 choices for replace.
 
@@ -107,7 +107,7 @@ def objective_gaussian_event(setup: Setup, noise_scale: float, output_scale: flo
 def calibrate_objective_gaussian(setup: Setup, epsilon: float, delta: float) -> ObjectiveGaussian:
     """Objective perturbation with the least Gaussian term that (epsilon, delta) allows.
 
-    Claim: (epsilon, delta)-differential privacy of all machines together, by
+    Guarantee: (epsilon, delta)-differential privacy of all machines together, by
     :func:`objective_gaussian_event`. The offset is paid out of epsilon before any noise, which
     limits C. Neighbouring: either. Rounding: the search ends on the side of more noise.
 

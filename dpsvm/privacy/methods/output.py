@@ -25,7 +25,7 @@ _GAP_SHARE = 0.01  # sqrt(2 g) / C for the hinge: its inexact minimiser adds twi
 def output_sensitivity(setup: Setup) -> tuple[float, float]:
     """The sensitivity of the weights a certified solver returns, and the gap g it must certify.
 
-    Claim: |w - w'| <= C L (add-remove) or 2 C L (replace) for the minimisers w, w' of
+    Lemma: |w - w'| <= C L (add-remove) or 2 C L (replace) for the minimisers w, w' of
     1/2 |w|^2 + C sum_i c_i loss_i on neighbouring data, and 2 sqrt(2 g) more for points within g of
     the minimum. Proof: the objective F is 1-strongly convex, so for neighbours F and F' = F + h
     |w - w'|^2 <= (grad F(w') - grad F(w)) . (w' - w) = -grad h(w') . (w' - w) <= |grad h| |w - w'|,
@@ -97,8 +97,8 @@ class Output(Mechanism):
 def calibrate_output_pure(setup: Setup, epsilon: float) -> Output:
     """Output perturbation with noise of density proportional to exp(-epsilon |b| / sensitivity).
 
-    Claim: epsilon-differential privacy; each machine has epsilon / machines, and pure epsilons add
-    up. Proof: the density at any point changes by at most exp(epsilon |w - w'| / sensitivity).
+    Guarantee: epsilon-differential privacy; each machine has epsilon / machines, and pure epsilons
+    add up. Proof: the density at any point changes by at most exp(epsilon |w - w'| / sensitivity).
     The noise has a uniform direction and a Gamma(dimension, scale) norm. Neighbouring: either.
     Rounding: scale up.
 
@@ -121,7 +121,7 @@ def calibrate_output_pure(setup: Setup, epsilon: float) -> Output:
 def calibrate_output_gaussian(setup: Setup, epsilon: float, delta: float) -> Output:
     """Output perturbation with Gaussian noise.
 
-    Claim: (epsilon, delta)-differential privacy, exactly: k machines, each with mu / sqrt(k),
+    Guarantee: (epsilon, delta)-differential privacy, exactly: k machines, each with mu / sqrt(k),
     compose to one Gaussian mechanism with mu = the largest that (epsilon, delta) allows (Balle and
     Wang 2018; Dong, Roth and Su 2022). Neighbouring: either. Rounding: mu down, scale up.
 
@@ -146,7 +146,7 @@ def calibrate_output_gaussian(setup: Setup, epsilon: float, delta: float) -> Out
 def calibrate_output_laplace(setup: Setup, epsilon: float) -> Output:
     """A baseline: Laplace noise for each weight (Rubinstein, Bartlett, Huang and Taft 2012).
 
-    Claim: epsilon-differential privacy. Proof: the weights' l1 sensitivity is at most
+    Guarantee: epsilon-differential privacy. Proof: the weights' l1 sensitivity is at most
     sqrt(dimension) times the l2 bound above, and independent Laplace numbers of scale l1 / epsilon
     change their density by at most exp(epsilon). It needs about sqrt(2 dimension) times the noise
     that the norm of the weights calls for, which is why ``output`` is preferred. The paper's own
