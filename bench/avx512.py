@@ -15,7 +15,8 @@ runs a level itself, the emulator's answers must be the processor's.
 
 It takes g++ and Debian's packages bochs, xorriso, isolinux, busybox-static, cpio and, at
 --kernel if not in /boot, the file vmlinuz of linux-image-cloud-amd64. --quick does parts 2 and 3
-for a few fits and without the emulator, at the levels this processor runs.
+for a few fits and without the emulator, at the levels this processor runs; the whole takes half
+an hour.
 
 Exit code 1 if anything disagrees.
 """
@@ -297,7 +298,7 @@ def verdicts(tables: Sequence[Table]) -> list[tuple[str, bool]]:
         if column in (*COMPARED, "LIBSVM", "outcome")
     ]
     return [
-        verdict(f"{title.lower()}, {column}", cells)
+        verdict(f"{title}, {column}", cells)
         for title, column, cells in judged
         if any(cell is not None for cell in cells)
     ]
