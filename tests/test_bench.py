@@ -205,6 +205,15 @@ def test_threads_give_the_serial_answers_and_print_nothing() -> None:
 
 
 @needs_data
+@needs_compiler
+def test_the_levels_this_processor_runs_give_the_same_bits() -> None:
+    done = run_bench("avx512.py", str(SHARED), "--quick")
+    assert done.returncode == 0, done.stdout + done.stderr
+    row = r"heart_scale +c-svc +rbf +float64 +162 +-100.877288 +132 +agrees"
+    assert re.search(row, done.stdout)
+
+
+@needs_data
 def test_both_readers_give_the_same_matrix() -> None:
     done = run_bench("reading.py", str(SHARED), "--quick")
     assert done.returncode == 0, done.stdout + done.stderr
