@@ -27,8 +27,10 @@ Levels detect() {
   std::size_t n = 0;
   levels[n++] = &portable::table;
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("popcnt")) levels[n++] = &avx2::table;
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+  // What each level's file is compiled for (setup.py): a virtual machine may hide any of it.
+  const bool avx2_too = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("popcnt");
+  if (avx2_too) levels[n++] = &avx2::table;
+  if (avx2_too && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
     levels[n++] = &avx512::table;
 #endif
