@@ -27,7 +27,7 @@ Levels detect() {
   std::size_t n = 0;
   levels[n++] = &portable::table;
 #if defined(__x86_64__)
-  // What each level's file is compiled for (setup.py): a virtual machine may hide any of it.
+  // What each level's file is compiled for: a virtual machine may hide any of it.
   const bool avx2_too = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("popcnt");
   if (avx2_too) levels[n++] = &avx2::table;
   if (avx2_too && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
