@@ -270,7 +270,7 @@ class Sigmoid(Loss):
             return _rising_root(self, margin, step, margin, high)
         turn = -math.log(2.0 + math.sqrt(3.0))  # where the curvature is least
         steep = [
-            brentq(lambda u: 1.0 + step * float(self.curvature(np.float64(u))), *ends)
+            brentq(lambda u: 1.0 + step * float(self.curvature(np.array(u))), *ends)
             for ends in ((turn - math.log(8.0 + step), turn), (turn, 0.0))
         ]
         left, right = (
@@ -420,27 +420,26 @@ def _rising_root(loss: Loss, margin: Array, step: float, low: Array, high: Array
 
     Newton's method, safeguarded: a point that is not strictly inside the bracket, or a step that
     did not halve, is replaced by bisection. (Newton clipped to the ends of the bracket can cycle.)
-    A sample is frozen after its last small step. Where there is no root the nearer end is found.
+    A sample is frozen after a small Newton step, which is taken whatever the safeguards say: at the
+    root rounding alone decides where it points. Where there is no root the nearer end is found.
     """
-    root = np.array(np.broadcast_to(margin, np.shape(margin)), dtype=np.float64).ravel()
+    root = np.array(margin, dtype=np.float64).ravel()
     todo = np.arange(root.size)
     m = root.copy()
-    a, b = (
-        np.array(np.broadcast_to(end, np.shape(margin)), np.float64).ravel() for end in (low, high)
-    )
+    a, b = (np.array(np.broadcast_to(end, np.shape(margin))).ravel() for end in (low, high))
     u = np.clip(m - step * loss.slope(m) / (1.0 + step * np.maximum(loss.curvature(m), 0.0)), a, b)
     last = b - a
     for _ in range(_MOST_STEPS):
         gap = u - m + step * loss.slope(u)
         a, b = np.where(gap <= 0.0, u, a), np.where(gap >= 0.0, u, b)
         rise = 1.0 + step * loss.curvature(u)
-        newton = u - gap / np.where(rise > 0.0, rise, np.inf)
-        good = (newton > a) & (newton < b) & (np.abs(newton - u) <= 0.5 * last) & (rise > 0.0)
-        new = np.where(good, newton, a + (b - a) / 2.0)
+        move = -gap / np.where(rise > 0.0, rise, np.inf)
+        small = (np.abs(move) <= _SMALL_STEP * (1.0 + np.abs(u))) & (rise > 0.0)
+        good = small | ((u + move > a) & (u + move < b) & (np.abs(move) <= 0.5 * last))
+        new = np.where(good, u + move, a + (b - a) / 2.0)
         last = np.abs(new - u)
         u = new
-        size = last / (1.0 + np.abs(u))
-        done = (good & (size <= _SMALL_STEP)) | (size <= _ROUNDING)
+        done = small | (last <= _ROUNDING * (1.0 + np.abs(u)))
         if done.any():
             root[todo[done]] = u[done]
             left = ~done

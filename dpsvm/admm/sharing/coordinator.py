@@ -76,7 +76,8 @@ class Coordinator:
     tol : stop when both residuals are at most this; 0 runs all rounds.
 
     >>> from dpsvm.losses import Squared
-    >>> coordinator = Coordinator(np.array([3.0]), Squared(), Terms.of(parties=1, rho=2.0), rounds=9)
+    >>> terms = Terms.of(parties=1, rho=2.0)
+    >>> coordinator = Coordinator(np.array([3.0]), Squared(), terms, rounds=9)
     >>> coordinator.open().price
     array([0.])
     >>> coordinator.gather([Contribution(1, 0, np.array([0.0]))]).price
@@ -118,9 +119,7 @@ class Coordinator:
         rho = self.rho
         predictions = [message.prediction for message in contributions]
         self.total = np.add.reduce(predictions, axis=0)
-        self.z = self.loss.prox(
-            self.total + self.dual / rho, self.target, self.terms.weight / rho
-        )
+        self.z = self.loss.prox(self.total + self.dual / rho, self.target, self.terms.weight / rho)
         self.dual = self.dual + rho * (self.total - self.z)
         self.round += 1
         self.residuals = self._measure(predictions)

@@ -21,8 +21,8 @@ class Perturbation(Protocol):
     def bound(self, target: Array) -> Array:
         """The target, clipped to its public bound."""
 
-    def noise(self, n_samples: int) -> Array | None:
-        """What is added to the prediction before it is sent; None for nothing."""
+    def release(self, prediction: Array) -> Array:
+        """The prediction with noise."""
 
 
 class Party:
@@ -34,7 +34,8 @@ class Party:
 
     which is mu R(x) + |D_m x - c|^2 / 2 with c = p_m - v / (kappa rho) and mu = lam / (kappa rho),
     and p_m = D_m x_m is sent. In a private mode p_m is what was sent, noise included: then c is
-    known to whoever saw the messages, and only D_m is secret.
+    known to whoever saw the messages, and only D_m is secret. (Relaxing comes after the noise and
+    uses nothing that was not sent, so it costs no privacy.)
 
     Over-relaxation (kappa = M): Boyd et al. write the problem with a copy z_m of every D_m x_m, and
     z_m = p_m - (S - z)/M at each round's end. p_m = a D_m x_m + (1 - a) z_m is sent in its place,
@@ -73,17 +74,16 @@ class Party:
             target = self.perturbation.bound(target)
         self.weights = self.step.solve(target, self.terms.mu(broadcast.rho))
         self.fitted = self.columns.times(self.weights)
-        self.sent = self._relaxed(self._noisy(self.fitted), broadcast)
+        released = self.fitted
+        if self.perturbation is not None:
+            released = self.perturbation.release(released)
+        self.sent = self._relaxed(released, broadcast)
         return Contribution(broadcast.round, self.index, self.sent)
 
     def close(self, ending: Ending) -> None:
         """End the run: after a divergence, with the best weights there were."""
         if ending.restore:
             self.weights, self.fitted = self._kept
-
-    def _noisy(self, prediction: Array) -> Array:
-        noise = None if self.perturbation is None else self.perturbation.noise(len(prediction))
-        return prediction if noise is None else prediction + noise
 
     def _relaxed(self, prediction: Array, broadcast: Broadcast) -> Array:
         share = self.terms.relaxation

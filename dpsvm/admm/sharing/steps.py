@@ -264,5 +264,3 @@ def _largest_eigenvalue(gram: Array) -> float:
     """The largest eigenvalue, rounded up."""
     n = len(gram)
     return float(eigh(gram, eigvals_only=True, subset_by_index=[n - 1, n - 1])[0]) * (1.0 + 1e-10)
-
-

@@ -75,17 +75,18 @@ class Terms:
         return self.lam / (self.kappa * rho)
 
 
-def automatic_rho(loss: PredictionLoss, weight: float) -> float:
-    """A rho from public numbers: a fifth of the loss's largest curvature, that of the hinge as 1.
+def automatic_rho(loss: PredictionLoss, weight: float, parties: int) -> float:
+    """A rho from public numbers: 0.4 of the loss's largest curvature, that of a kink as 1, over M.
 
-    z is stiffest where its own curvature and rho are alike, and most samples of a fitted model
-    have a curvature well below the largest.
+    z moves freely where its own curvature and rho are alike, and most samples of a fitted model
+    have a curvature well below the largest. Over M, because a party resists M times rho: its own
+    problem should not depend on how many others there are.
 
     >>> from dpsvm.losses import make_prediction_loss
-    >>> automatic_rho(make_prediction_loss("logistic"), weight=1.0)
+    >>> automatic_rho(make_prediction_loss("logistic"), weight=1.0, parties=2)
     0.05
     """
-    return 0.2 * weight * min(loss.smoothness, 1.0)
+    return 0.4 * weight * min(loss.smoothness, 1.0) / parties
 
 
 def check_positive(value: Any, name: str) -> float:
