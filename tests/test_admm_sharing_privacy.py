@@ -312,6 +312,24 @@ def test_given_its_messages_a_party_is_a_function_of_its_step_alone(relaxation):
         assert np.abs(released - D @ party.weights).max() < 12.0
 
 
+def test_all_that_the_coordinator_does_follows_from_the_messages_and_the_labels():
+    blocks, y = make_problem(13)
+    terms = Terms.of(parties=3, rho=0.3)
+    parties = members(blocks, terms, GaussianPerturbation(0.5, Noise(14)))
+    settings = {"rounds": 12, "tol": 1e-9}
+    coordinator = Coordinator(y, make_prediction_loss("logistic"), terms, **settings)
+    broadcast, heard, states = coordinator.open(), [], []
+    while coordinator.ending is None:
+        heard.append([party.answer(broadcast) for party in parties])
+        broadcast = coordinator.gather(heard[-1])
+        states.append((coordinator.residuals, coordinator.released_loss, broadcast.keep))
+    replay = Coordinator(y, make_prediction_loss("logistic"), terms, **settings)
+    for contributions, state in zip(heard, states, strict=True):
+        broadcast = replay.gather(contributions)
+        assert (replay.residuals, replay.released_loss, broadcast.keep) == state
+    assert replay.ending == coordinator.ending
+
+
 # Bad input
 
 

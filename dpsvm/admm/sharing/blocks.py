@@ -102,8 +102,12 @@ def cut(table: Any, layout: Layout) -> list[Any]:
     return [np.ascontiguousarray(table[:, places]) for places in layout]
 
 
-def like(X: Any, layout: Layout) -> list[Any]:
-    """New samples in the blocks of a known layout."""
+def like(X: Any, layout: Layout, model: str) -> list[Any]:
+    """New samples in the blocks of a known layout; ``model`` is who asks, for an error.
+
+    >>> [block.shape for block in like(np.ones((5, 3)), layout_of([2, 1], 3), "the model")]
+    [(5, 2), (5, 1)]
+    """
     if is_blocks(X):
         blocks = [_checked(block, f"block {party}") for party, block in enumerate(X)]
         _check_heights(blocks)
@@ -115,8 +119,8 @@ def like(X: Any, layout: Layout) -> list[Any]:
     n_features = sum(len(places) for places in layout)
     if table.shape[1] != n_features:
         raise ValueError(
-            f"X has {table.shape[1]} features, but this model is expecting {n_features} features "
-            "as input"
+            f"X has {table.shape[1]} features, but {model} is expecting {n_features} features as "
+            "input"
         )
     return cut(table, layout)
 

@@ -240,7 +240,7 @@ class BaseSharingADMM(BaseEstimator):  # type: ignore[misc]
         X, y = data
         blocks = [
             Columns(block, constant=party == self.intercept_party).matrix
-            for party, block in enumerate(like(X, self._layout))
+            for party, block in enumerate(like(X, self._layout, type(self).__name__))
         ]
         return blocks, self._known_target(y)
 
@@ -282,7 +282,7 @@ class BaseSharingADMM(BaseEstimator):  # type: ignore[misc]
     def _decisions(self, X: Any) -> Array:
         check_is_fitted(self)
         layout: Layout = self._layout
-        blocks = like(X, layout)
+        blocks = like(X, layout, type(self).__name__)
         parts = [np.asarray(X @ w) for X, w in zip(blocks, self.coefs_, strict=True)]
         return np.asarray(np.add.reduce(parts, axis=0) + self.intercept_)
 
@@ -475,7 +475,7 @@ class SharingADMMClassifier(ClassifierMixin, BaseSharingADMM):  # type: ignore[m
         unknown = labels[~np.isin(labels, self.classes_)]
         if len(unknown):
             raise ValueError(
-                f"evaluate_on holds the label {unknown[0]!r}, which is not in "
+                f"evaluate_on holds the label {unknown.tolist()[0]!r}, which is not in "
                 f"{self.classes_.tolist()!r}"
             )
         return np.where(labels == self.classes_[1], 1.0, -1.0)
@@ -508,7 +508,8 @@ class SharingADMMClassifier(ClassifierMixin, BaseSharingADMM):  # type: ignore[m
         labels : ndarray of shape (n_samples,)
             From ``classes_``.
         """
-        return np.asarray(self.classes_[(self.decision_function(X) > 0).astype(np.intp)])
+        decisions = self.decision_function(X)
+        return np.asarray(self.classes_[(decisions > 0).astype(np.intp)])
 
     def predict_proba(self, X: Any) -> Array:
         """Return the probabilities of both classes, for the logistic loss alone.
