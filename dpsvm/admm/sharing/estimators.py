@@ -234,15 +234,18 @@ class BaseSharingADMM(BaseEstimator):  # type: ignore[misc]
             )
         return calibration, noise
 
+    def _columns(self, X: Any) -> list[Columns]:
+        """Samples in the blocks of the fit, with the constant column where one was asked for."""
+        blocks = like(X, self._layout, type(self).__name__)
+        return [
+            Columns(block, constant=party == self.intercept_party)
+            for party, block in enumerate(blocks)
+        ]
+
     def _evaluation(self, data: tuple[Any, Any] | None) -> tuple[list[Any], Array] | None:
         if data is None:
             return None
-        X, y = data
-        blocks = [
-            Columns(block, constant=party == self.intercept_party).matrix
-            for party, block in enumerate(like(X, self._layout, type(self).__name__))
-        ]
-        return blocks, self._known_target(y)
+        return [own.matrix for own in self._columns(data[0])], self._known_target(data[1])
 
     def _keep(
         self,
