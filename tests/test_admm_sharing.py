@@ -326,6 +326,13 @@ def test_the_non_convex_step_is_stationary_and_no_worse_than_its_start():
         assert np.abs(D.T @ (D @ x - target) + 4.0 * penalty.slope(x)).max() <= 1e-9
 
 
+def test_the_non_convex_step_takes_equal_columns_and_weights_it_hardly_penalises():
+    column = np.ones((6, 1))
+    step = make_step(Columns(np.hstack([column, column])), GemanMcClure(), None)
+    x = step.solve(np.full(6, 1e6), 1.0)
+    assert x.sum() == pytest.approx(1e6)
+
+
 def test_a_non_convex_loss_ends_at_a_stationary_point():
     blocks, y = make_problem(20)
     coordinator, parties = solve(blocks, y, "sigmoid", rounds=500, rho=0.2, lam=0.2)

@@ -118,6 +118,9 @@ class SGDSettings:
     clip, noise : norm to which each party clips its gradient of a batch, and the standard deviation
         of the Gaussian noise it adds to its local predictions. Neither carries a guarantee: the
         clipped gradient is that of a batch, and no sensitivity is bounded.
+
+    >>> SGDSettings(clip=1.0, noise=2.0).GUARANTEE is None
+    True
     """
 
     rate: float = 0.1  # of the mean loss's gradient, divided by sqrt(epoch)

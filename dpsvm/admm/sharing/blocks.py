@@ -95,7 +95,11 @@ def split(X: Any, parties: Sequence[Any] | None) -> tuple[list[Any], Layout]:
 
 
 def cut(table: Any, layout: Layout) -> list[Any]:
-    """The columns of each party of one table."""
+    """The columns of each party of one table.
+
+    >>> [block.tolist() for block in cut(np.array([[1.0, 2.0, 3.0]]), layout_of([2, 1], 3))]
+    [[[1.0, 2.0]], [[3.0]]]
+    """
     if sparse.issparse(table):
         by_column = sparse.csc_array(table)
         return [sparse.csr_array(by_column[:, places]) for places in layout]

@@ -95,6 +95,12 @@ def compare(
 
     test : held-out samples and their labels, seen by no fit.
     more : also Gauss-Seidel for as many rounds, and distributed SGD for as many epochs.
+
+    >>> from dpsvm.admm import SharingADMMClassifier
+    >>> X, y = np.array([[-1.0, 0.5], [1.0, 0.5]] * 9), [0, 1] * 9
+    >>> found = compare(SharingADMMClassifier(), X, y, [1, 1], test=(X, y), more=True)
+    >>> found["Gauss-Seidel"].test_accuracy
+    1.0
     """
     joint = clone(model).fit(X, y, parties, evaluate_on=test)
     task = _Task(joint, X, y, test)

@@ -25,7 +25,11 @@ _NOTHING = 1e-8  # share of the loss at 0 below which a loss counts as 0
 
 @dataclass(frozen=True)
 class Residuals:
-    """How far a round left the iterates from a solution, relative to their own size."""
+    """How far a round left the iterates from a solution, relative to their own size.
+
+    >>> Residuals(primal=1e-4, dual=1e-3).within(1e-3)
+    True
+    """
 
     primal: float  # |S - z| / max(|S|, |z|)
     dual: float  # kappa rho |change of all z_m| / (sqrt(M) |y|)
@@ -102,6 +106,7 @@ class Coordinator:
         self.z = np.zeros(n)
         self.dual = np.zeros(n)  # y
         self.round = 0
+        self.bytes_up = self.bytes_down = 0  # of the last messages, all parties together
         self.residuals = Residuals(math.inf, math.inf)
         self.released_loss = self._loss_of(self.z)  # w sum l(S): a function of messages and labels
         self.ending: Ending | None = None
@@ -122,6 +127,7 @@ class Coordinator:
         self.z = self.loss.prox(self.total + self.dual / rho, self.target, self.terms.weight / rho)
         self.dual = self.dual + rho * (self.total - self.z)
         self.round += 1
+        self.bytes_up = sum(message.nbytes for message in contributions)
         self.residuals = self._measure(predictions)
         self.released_loss = self._loss_of(self.total)
         self.ending = self._decide()
@@ -133,7 +139,9 @@ class Coordinator:
 
     def _broadcast(self, *, keep: bool) -> Broadcast:
         price = self.dual + self.rho * (self.total - self.z)
-        return Broadcast(self.round + 1, price, self.rho, keep)
+        broadcast = Broadcast(self.round + 1, price, self.rho, keep)
+        self.bytes_down = self.terms.parties * broadcast.nbytes
+        return broadcast
 
     def _loss_of(self, prediction: Array) -> float:
         return self.terms.weight * float(self.loss.value(prediction, self.target).sum())

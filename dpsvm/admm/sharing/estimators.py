@@ -216,16 +216,14 @@ class BaseSharingADMM(BaseEstimator):  # type: ignore[misc]
             warn_of_seed(stacklevel=3)
         guarantee = calibration.guarantee
         if guarantee is None:
+            if self.accountant is not None:
+                raise ValueError("privacy='paper' cannot charge an accountant: it has no guarantee")
             warnings.warn(
                 "privacy='paper' gives no privacy guarantee: what the paper claims is reported as "
                 "claimed",
                 PrivacyLeakWarning,
                 stacklevel=3,
             )
-            if self.accountant is not None:
-                raise ValueError(
-                    "an accountant cannot be charged for privacy='paper': no guarantee"
-                )
         elif self.accountant is not None:
             self.accountant.spend(
                 calibration.event,

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from scipy.linalg import eigvalsh
 
 from dpsvm.admm.sharing.coordinator import Coordinator
-from dpsvm.admm.sharing.messages import Broadcast, Contribution
 from dpsvm.admm.sharing.party import Party
 from dpsvm.admm.sharing.terms import Terms
 from dpsvm.losses import PredictionLoss
@@ -91,7 +90,16 @@ class History:
 class Recorder:
     """Watches a run: an observer that sees every party, which no participant does.
 
-    test : the test predictions' columns of every party and their targets
+    test : the columns of every party of held-out samples, and their targets
+
+    >>> from dpsvm.admm.sharing import Columns, Coordinator, Party, Terms, run
+    >>> from dpsvm.losses import Squared
+    >>> terms = Terms.of(parties=1, rho=1.0)
+    >>> watch = Recorder(History())
+    >>> coordinator = Coordinator(np.array([2.0, 4.0]), Squared(), terms, rounds=3)
+    >>> _ = run(coordinator, [Party(0, Columns(np.eye(2)), terms)], watch)
+    >>> watch.history["objective"]
+    array([10.,  5.,  5.])
     """
 
     history: History
@@ -99,8 +107,6 @@ class Recorder:
 
     def __call__(self, coordinator: Coordinator, parties: Sequence[Party]) -> None:
         """Note a round."""
-        down = Broadcast(0, coordinator.dual, 0.0).nbytes * len(parties)
-        up = sum(Contribution(0, party.index, party.sent).nbytes for party in parties)
         self.history.rounds.append(
             Round(
                 round=coordinator.round,
@@ -108,8 +114,8 @@ class Recorder:
                 primal=coordinator.residuals.primal,
                 dual=coordinator.residuals.dual,
                 rho=coordinator.rho,
-                bytes_up=up,
-                bytes_down=down,
+                bytes_up=coordinator.bytes_up,
+                bytes_down=coordinator.bytes_down,
                 objective=objective(coordinator.loss, coordinator.target, parties),
                 lyapunov=lyapunov(coordinator, parties),
                 test_loss=self._test_loss(coordinator.loss, parties),
@@ -125,7 +131,14 @@ class Recorder:
 
 
 def objective(loss: PredictionLoss, target: Array, parties: Sequence[Party]) -> float:
-    """w sum l(S) + lam sum R(x_m), of the parties' present weights."""
+    """w sum l(S) + lam sum R(x_m), of the parties' present weights.
+
+    >>> from dpsvm.admm.sharing import Columns, Party, Terms
+    >>> from dpsvm.losses import Squared
+    >>> still = Party(0, Columns(np.eye(2)), Terms.of(parties=1, rho=1.0))
+    >>> objective(Squared(), np.array([2.0, 4.0]), [still])
+    10.0
+    """
     terms = parties[0].terms
     total = np.add.reduce([party.fitted for party in parties], axis=0)
     penalty = math.fsum(terms.penalty.value(party.weights) for party in parties)
@@ -133,7 +146,15 @@ def objective(loss: PredictionLoss, target: Array, parties: Sequence[Party]) -> 
 
 
 def lyapunov(coordinator: Coordinator, parties: Sequence[Party]) -> float:
-    """V^t, of the present round."""
+    """V^t, of the present round.
+
+    >>> from dpsvm.admm.sharing import Columns, Coordinator, Party, Terms
+    >>> from dpsvm.losses import Squared
+    >>> terms = Terms.of(parties=1, rho=1.0)
+    >>> coordinator = Coordinator(np.array([2.0, 4.0]), Squared(), terms, rounds=3)
+    >>> lyapunov(coordinator, [Party(0, Columns(np.eye(2)), terms)])  # before the first round
+    20.0
+    """
     terms, loss, z = coordinator.terms, coordinator.loss, coordinator.z
     excess = np.add.reduce([party.fitted for party in parties], axis=0) - z
     price = coordinator.dual + coordinator.rho * excess
@@ -186,6 +207,12 @@ def assumptions(parties: Sequence[Party], loss: PredictionLoss, rho: float) -> l
     The theorem is the paper's. That its assumptions hold does not make the Jacobi iteration
     converge (three parties with one equal column satisfy all of them), and the sharing iteration,
     kappa = M, converges without them for convex losses and penalties.
+
+    >>> from dpsvm.admm.sharing import Columns, Party, Terms
+    >>> from dpsvm.losses import Squared
+    >>> party = Party(0, Columns(np.eye(2)), Terms.of(parties=1, rho=2.0))
+    >>> print(assumptions([party], Squared(), rho=2.0)[0])
+    party 0: column rank: 2 against 2, holds
     """
     terms = parties[0].terms
     steepest = terms.weight * loss.smoothness

@@ -354,6 +354,11 @@ def calibrate(
 
     sizes : features of each party, which only mode "paper" looks at; there epsilon and delta are
     those of one round, and epsilon is at most 1.
+
+    >>> bounds = PublicBounds(column_norm=1.0, target_norm=2.0)
+    >>> found = calibrate("column", Terms.of(parties=1, rho=1.0), [5], 1, 1.0, 1e-5, bounds)
+    >>> round(found.noise_scales[0] / found.sensitivities[0], 4)
+    3.7306
     """
     if mode not in MODES:
         raise ValueError(f"privacy must be one of {', '.join(map(repr, MODES))}, got {mode!r}")

@@ -33,6 +33,8 @@ Array = NDArray[np.float64]
 _STATIONARY = 1e-14  # of the gradient, relative to the size of its terms
 _JUMP_EVERY = 10  # proximal gradient steps between two jumps
 _MOST_STEPS = 100_000
+_ROUNDING = 4.0 * np.finfo(np.float64).eps
+_ANCHOR = 1e-12  # of the largest eigenvalue
 _MOST_QUADRATICS = 500
 
 
@@ -65,7 +67,10 @@ class RidgeStep(Step):
     """The l2 penalty without a constraint: a linear system with a matrix that is factored once.
 
     A new mu is a new factorisation. That is cheaper than one eigendecomposition for all of them:
-    rho changes a few times in a run, and a Cholesky factor costs a twentieth of the eigenvectors.
+    rho changes a few times in a run, and eigenvectors cost many Cholesky factors.
+
+    >>> RidgeStep(Columns(np.array([[3.0, 4.0]]))).solve(np.array([10.0]), mu=25.0)
+    array([0.6, 0.8])
     """
 
     def __init__(self, columns: Columns) -> None:
@@ -91,6 +96,9 @@ class BallStep(Step):
     The multiplier of the ball is added to mu: x(t) = (t I + D'D)^-1 D'c with t = mu if that is
     inside, else with the one t > mu at which |x(t)| = r. In the eigenvectors of the Gram matrix
     |x(t)| is a sum, and 1/|x(t)| is nearly linear in t.
+
+    >>> BallStep(Columns(np.array([[3.0, 4.0]])), Ball(0.5)).solve(np.array([10.0]), mu=25.0)
+    array([0.3, 0.4])
     """
 
     def __init__(self, columns: Columns, ball: Ball) -> None:
@@ -112,8 +120,8 @@ class BallStep(Step):
 
         shift = mu
         if short(mu) < 0.0:
-            enough = max(float(np.linalg.norm(sizes)) / radius, 2.0 * mu)
-            shift = brentq(short, mu, enough, xtol=1e-15 * mu, rtol=4 * np.finfo(float).eps)
+            enough = 2.0 * max(float(np.linalg.norm(sizes)) / radius, mu)
+            shift = brentq(short, mu, enough, xtol=1e-15 * mu, rtol=_ROUNDING, maxiter=1000)
         found = self.vectors @ (parts / (self.values + shift))
         return self.ball.project(self.columns.transposed_times(found) if wide else found)
 
@@ -124,6 +132,10 @@ class CompositeStep(Step):
     Proximal gradient steps with Nesterov's momentum, started again whenever they turn uphill
     (O'Donoghue and Candes 2015), lead to the right support; a jump solves the linear system on it,
     and is the answer if it is stationary.
+
+    >>> from dpsvm.admm.sharing.regularisers import L1
+    >>> CompositeStep(Columns(np.eye(2)), L1(), None).solve(np.array([3.0, 0.5]), mu=1.0)
+    array([2., 0.])
     """
 
     def __init__(self, columns: Columns, penalty: Penalty, constraint: Constraint | None) -> None:
@@ -153,7 +165,12 @@ class NonConvexStep(Step):
 
     x^2 / (1 + x^2) is concave in x^2, so its tangent there lies above it. Each minimiser of the sum
     with such a tangent is at least as good as the point it touches at; what they converge to is
-    stationary.
+    stationary. Large weights are hardly penalised, so a tiny quadratic about the last weights keeps
+    the system definite.
+
+    >>> step = NonConvexStep(Columns(np.eye(2)), GemanMcClure(), None)
+    >>> step.solve(np.array([1.25, 0.0]), mu=1.0).round(6)
+    array([1., 0.])
     """
 
     def __init__(
@@ -167,17 +184,16 @@ class NonConvexStep(Step):
 
     def solve(self, target: Array, mu: float) -> Array:
         """A stationary point, from the weights of the last call."""
-        linear = self.columns.transposed_times(target)
-        weights = self._weights
+        pull = self.columns.transposed_times(target)
+        weights, anchor = self._weights, _ANCHOR * self.largest
         for _ in range(_MOST_QUADRATICS):
-            system = self.gram.copy()
-            system[np.diag_indices_from(system)] += mu * self.penalty.steepness(weights)
+            system, linear = self.gram.copy(), pull + anchor * weights
+            system[np.diag_indices_from(system)] += mu * self.penalty.steepness(weights) + anchor
             if self.constraint is None:
                 new = _solve(cho_factor(system, lower=True, overwrite_a=True), linear)
             else:
-                new = minimise_composite(
-                    system, linear, 0.0, self.constraint, self.largest + mu, weights
-                )
+                most = self.largest + mu + anchor
+                new = minimise_composite(system, linear, 0.0, self.constraint, most, weights)
             moved = float(np.abs(new - weights).max(initial=0.0))
             weights = new
             if moved <= 1e-13 * (1.0 + float(np.abs(weights).max(initial=0.0))):
