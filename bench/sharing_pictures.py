@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,7 +39,7 @@ def convergence(
     losses: Mapping[str, Sequence[float]],
     levels: Levels,
 ) -> None:
-    """Objective gap and test loss by epoch, of several methods."""
+    """Objective gap and test loss by epoch, of several methods; what is worse than 0 is cut off."""
     from dpsvm.admm.sharing.figure import COLOURS
 
     figure, (left, right) = _axes(2)
@@ -47,7 +48,11 @@ def convergence(
         left.plot(epochs, np.maximum(gap, 1e-16), color=colour, label=name)
         right.plot(epochs, losses[name], color=colour, label=name)
     left.set(yscale="log", xlabel="epoch", ylabel="objective above the optimum, relative")
-    right.set(xlabel="epoch", ylabel="test loss")
+    lowest = min(levels.central, *map(min, losses.values()))
+    limits = (0.97 * lowest, 1.02 * math.log(2.0))
+    right.set(xlabel="epoch", ylabel="test loss", ylim=limits)
+    for axes in (left, right):
+        axes.xaxis.get_major_locator().set_params(integer=True)
     _draw_levels(right, levels)
     right.legend(fontsize="small")
     figure.suptitle(title)
@@ -64,6 +69,7 @@ def noise(path: Path, title: str, curves: Mapping[str, Sequence[float]], levels:
         axes.plot(np.arange(1, len(losses) + 1), losses, color=colour, label=name)
     _draw_levels(axes, levels)
     axes.set(xlabel="epoch", ylabel="test loss (outside the guarantee)")
+    axes.xaxis.get_major_locator().set_params(integer=True)
     axes.legend(fontsize="small")
     axes.set_title(title, fontsize="medium")
     figure.savefig(path, dpi=110)
@@ -84,7 +90,11 @@ def against_epsilon(
     for (name, losses), colour in zip(series.items(), COLOURS, strict=False):
         axes.plot(epsilons, losses, "o-", color=colour, label=name)
     _draw_levels(axes, levels)
-    axes.set(xscale="log", xlabel="epsilon of the messages of one party", ylabel="test loss")
+    axes.set(
+        xscale="log",
+        xlabel="epsilon of the messages of one party",
+        ylabel="test loss (outside the guarantee)",
+    )
     axes.legend(fontsize="small")
     axes.set_title(title, fontsize="medium")
     figure.savefig(path, dpi=110)

@@ -413,6 +413,7 @@ def make_prediction_loss(name: str, width: float = 0.5) -> PredictionLoss:
 _SMALL_STEP = 1e-8  # relative; the error after a Newton step of this size is its square
 _ROUNDING = 4.0 * np.finfo(np.float64).eps
 _MOST_STEPS = 200  # bisection alone needs fewer
+_AT_ONCE = 8192  # samples: what the steps keep of them stays in a core's own cache
 
 
 def _rising_root(loss: Loss, margin: Array, step: float, low: Array, high: Array) -> Array:
@@ -423,10 +424,16 @@ def _rising_root(loss: Loss, margin: Array, step: float, low: Array, high: Array
     A sample is frozen after a small Newton step, which is taken whatever the safeguards say: at the
     root rounding alone decides where it points. Where there is no root the nearer end is found.
     """
-    root = np.array(margin, dtype=np.float64).ravel()
-    todo = np.arange(root.size)
-    m = root.copy()
-    a, b = (np.array(np.broadcast_to(end, np.shape(margin))).ravel() for end in (low, high))
+    m, a, b = (np.ravel(one) for one in np.broadcast_arrays(margin, low, high))
+    root = np.empty(m.size)
+    for start in range(0, m.size, _AT_ONCE):
+        part = slice(start, start + _AT_ONCE)
+        root[part] = _roots_at_once(loss, m[part], step, a[part], b[part])
+    return root.reshape(np.shape(margin))
+
+
+def _roots_at_once(loss: Loss, m: Array, step: float, a: Array, b: Array) -> Array:
+    root, todo = np.empty(m.size), np.arange(m.size)
     u = np.clip(m - step * loss.slope(m) / (1.0 + step * np.maximum(loss.curvature(m), 0.0)), a, b)
     last = b - a
     for _ in range(_MOST_STEPS):
@@ -448,7 +455,7 @@ def _rising_root(loss: Loss, margin: Array, step: float, low: Array, high: Array
             if not todo.size:
                 break
     root[todo] = u
-    return root.reshape(np.shape(margin))
+    return root
 
 
 def _check_width(width: float) -> None:
