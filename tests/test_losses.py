@@ -8,7 +8,18 @@ import numpy as np
 import pytest
 
 import dpsvm.losses
-from dpsvm.losses import LOSSES, Hinge, HuberHinge, Logistic, SmoothHinge, make_loss
+from dpsvm.losses import (
+    LOSSES,
+    PREDICTION_LOSSES,
+    Hinge,
+    HuberHinge,
+    Logistic,
+    Sigmoid,
+    SmoothHinge,
+    Squared,
+    make_loss,
+    make_prediction_loss,
+)
 
 MARGINS = np.linspace(-6.0, 6.0, 24_001)
 SMOOTH = [HuberHinge(0.5), HuberHinge(2.0), SmoothHinge(0.5), SmoothHinge(1.0), Logistic()]
@@ -79,3 +90,52 @@ def test_a_bad_width_is_named(kind, width):
 
 def test_every_name_makes_its_loss():
     assert [make_loss(name).name for name in LOSSES] == list(LOSSES)
+
+
+def _height(loss, u, margin, step):
+    return step * loss.value(u) + (u - margin) ** 2 / 2
+
+
+@pytest.mark.parametrize("loss", [*ALL, Sigmoid()], ids=repr)
+@pytest.mark.parametrize("step", [1e-3, 0.1, 1.0, 10.0, 30.0, 1e3])
+def test_no_point_of_a_grid_is_lower_than_the_proximal_map(loss, step):
+    margin = np.concatenate([np.linspace(-12, 12, 241), -np.geomspace(13, 1e3, 20), [100.0, 1e3]])
+    u = loss.prox(margin, step)
+    reach = np.linspace(0.0, 1.0, 2001)[:, None] * step * loss.lipschitz
+    lowest = _height(loss, margin + reach, margin, step).min(axis=0)
+    assert np.all(_height(loss, u, margin, step) <= lowest + 1e-12 * (1 + np.abs(lowest)))
+
+
+@pytest.mark.parametrize("loss", [*SMOOTH, Sigmoid()], ids=repr)
+@pytest.mark.parametrize("step", [1e-3, 0.1, 1.0, 21.0, 400.0, 1e3])
+def test_the_proximal_map_is_stationary_to_rounding(loss, step):
+    margin = np.concatenate([np.linspace(-30, 30, 1201), [-1e3, -300.0, 300.0, 1e3]])
+    u = loss.prox(margin, step)
+    rest = u - margin + step * loss.slope(u)
+    assert np.all(np.abs(rest) <= 1e-13 * (1 + step + np.abs(margin)))
+
+
+def test_the_sigmoid_loss_has_the_derivatives_and_the_constants_it_names():
+    loss, step = Sigmoid(), 1e-6
+    middle = (loss.value(MARGINS + step) - loss.value(MARGINS - step)) / (2 * step)
+    assert np.allclose(loss.slope(MARGINS), middle, atol=1e-9)
+    middle = (loss.slope(MARGINS + step) - loss.slope(MARGINS - step)) / (2 * step)
+    assert np.allclose(loss.curvature(MARGINS), middle, atol=1e-9)
+    assert loss.slope(MARGINS).min() == pytest.approx(-loss.lipschitz)
+    assert loss.curvature(MARGINS).max() == pytest.approx(loss.smoothness, rel=1e-6)
+    assert loss.curvature(MARGINS).min() == pytest.approx(loss.least_curvature, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", PREDICTION_LOSSES)
+def test_a_loss_of_a_prediction_treats_both_labels_alike(name):
+    loss = make_prediction_loss(name)
+    z, one = np.linspace(-3, 3, 61), np.ones(61)
+    assert np.array_equal(loss.value(z, one), loss.value(-z, -one))
+    assert np.array_equal(loss.slope(z, one), -loss.slope(-z, -one))
+    assert np.array_equal(loss.prox(z, one, 0.7), -loss.prox(-z, -one, 0.7))
+
+
+def test_the_squared_loss_has_its_proximal_map_in_closed_form():
+    z, y = np.array([0.3, -1.0]), np.array([2.0, 5.0])
+    u = Squared().prox(z, y, 0.5)
+    assert np.allclose(u - z + 0.5 * Squared().slope(u, y), 0.0, atol=1e-15)

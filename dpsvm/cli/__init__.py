@@ -1,4 +1,4 @@
-"""The command line: ``dpsvm train | predict | scale | compare | audit | budget``."""
+"""The command line: ``dpsvm train | predict | scale | compare | audit | budget | vertical``."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ _COMMANDS = {
     "compare": "compare working-set selectors with wss2 on data files",
     "audit": "test a claimed epsilon by training with and without one record",
     "budget": "begin a privacy ledger, or show what was charged to it",
+    "vertical": "train one model over columns split among parties, by ADMM sharing",
 }
 _INTERRUPTED, _BROKEN_PIPE, _FAILED = 130, 141, 2
 

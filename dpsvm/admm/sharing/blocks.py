@@ -1,0 +1,141 @@
+"""A table of samples cut into the blocks of columns that the parties hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import check_array
+
+Layout = list[NDArray[np.intp]]
+"""For each party, the places of its columns in the whole table."""
+
+
+def is_blocks(X: Any) -> bool:
+    """Whether X is a list of tables, not one table.
+
+    >>> is_blocks([np.eye(2), np.eye(2)]), is_blocks([[1.0, 0.0], [0.0, 1.0]])
+    (True, False)
+    """
+    if not isinstance(X, (list, tuple)) or not X:
+        return False
+    return all(getattr(one, "ndim", None) == 2 for one in X)
+
+
+def layout_of(parties: Sequence[Any] | None, n_features: int) -> Layout:
+    """The columns of each party: whole numbers are sizes, anything else lists columns.
+
+    >>> [places.tolist() for places in layout_of([2, 1], 3)]
+    [[0, 1], [2]]
+    >>> [places.tolist() for places in layout_of([[0, 2], [1]], 3)]
+    [[0, 2], [1]]
+    >>> layout_of([2, 2], 3)
+    Traceback (most recent call last):
+    ...
+    ValueError: parties = [2, 2] are 4 columns, X has 3
+    """
+    if parties is None:
+        return [np.arange(n_features)]
+    given = list(parties)
+    if not given:
+        raise ValueError("parties must name at least one block of columns, got none")
+    if all(isinstance(one, Integral) for one in given):
+        return _by_sizes([int(one) for one in given], n_features)
+    every = np.arange(n_features)
+    try:
+        layout = [
+            np.atleast_1d(every[one if isinstance(one, slice) else list(one)]) for one in given
+        ]
+    except (IndexError, TypeError) as error:
+        raise ValueError(
+            f"parties do not name columns of X, which has {n_features}: {error}"
+        ) from error
+    for party, places in enumerate(layout):
+        if not places.size:
+            raise ValueError(f"party {party} has no columns")
+    taken = np.concatenate(layout)
+    if len(np.unique(taken)) != len(taken):
+        raise ValueError("parties name a column twice")
+    if len(taken) != n_features:
+        raise ValueError(f"parties name {len(taken)} columns, X has {n_features}")
+    return layout
+
+
+def _by_sizes(sizes: list[int], n_features: int) -> Layout:
+    for party, size in enumerate(sizes):
+        if size < 1:
+            raise ValueError(f"party {party} has no columns: its size is {size}")
+    if sum(sizes) != n_features:
+        raise ValueError(f"parties = {sizes} are {sum(sizes)} columns, X has {n_features}")
+    return np.split(np.arange(n_features), np.cumsum(sizes)[:-1])
+
+
+def split(X: Any, parties: Sequence[Any] | None) -> tuple[list[Any], Layout]:
+    """The block of each party, and where its columns stand.
+
+    >>> blocks, layout = split([np.eye(2), np.ones((2, 1))], None)
+    >>> [block.shape for block in blocks], [places.tolist() for places in layout]
+    ([(2, 2), (2, 1)], [[0, 1], [2]])
+    """
+    if is_blocks(X):
+        if parties is not None:
+            raise ValueError("parties is for one table; a list of blocks is already split")
+        blocks = [_checked(block, f"block {party}") for party, block in enumerate(X)]
+        _check_heights(blocks)
+        return blocks, _by_sizes(
+            [block.shape[1] for block in blocks], sum(b.shape[1] for b in blocks)
+        )
+    table = _checked(X, "X")
+    layout = layout_of(parties, table.shape[1])
+    return cut(table, layout), layout
+
+
+def cut(table: Any, layout: Layout) -> list[Any]:
+    """The columns of each party of one table.
+
+    >>> [block.tolist() for block in cut(np.array([[1.0, 2.0, 3.0]]), layout_of([2, 1], 3))]
+    [[[1.0, 2.0]], [[3.0]]]
+    """
+    if sparse.issparse(table):
+        by_column = sparse.csc_array(table)
+        return [sparse.csr_array(by_column[:, places]) for places in layout]
+    return [np.ascontiguousarray(table[:, places]) for places in layout]
+
+
+def like(X: Any, layout: Layout, model: str) -> list[Any]:
+    """New samples in the blocks of a known layout; ``model`` is who asks, for an error.
+
+    >>> [block.shape for block in like(np.ones((5, 3)), layout_of([2, 1], 3), "the model")]
+    [(5, 2), (5, 1)]
+    """
+    if is_blocks(X):
+        blocks = [_checked(block, f"block {party}") for party, block in enumerate(X)]
+        _check_heights(blocks)
+        widths, wanted = [block.shape[1] for block in blocks], [len(places) for places in layout]
+        if widths != wanted:
+            raise ValueError(f"blocks of {wanted} columns are needed, got {widths}")
+        return blocks
+    table = _checked(X, "X")
+    n_features = sum(len(places) for places in layout)
+    if table.shape[1] != n_features:
+        raise ValueError(
+            f"X has {table.shape[1]} features, but {model} is expecting {n_features} features as "
+            "input"
+        )
+    return cut(table, layout)
+
+
+def _checked(table: Any, name: str) -> Any:
+    return check_array(
+        table, accept_sparse="csr", dtype=np.float64, ensure_min_features=1, input_name=name
+    )
+
+
+def _check_heights(blocks: list[Any]) -> None:
+    heights = [block.shape[0] for block in blocks]
+    if len(set(heights)) > 1:
+        raise ValueError(f"the blocks must have the same rows, got {heights} of them")

@@ -1,0 +1,192 @@
+"""A joint model beside the models it has to be measured against.
+
+The first party's own model is always among them: a joint model that does not beat it has cost its
+parties something for nothing, and :attr:`Comparison.verdict` says so. The objective gap stands
+beside the test loss, because a test loss below the central model's is not a better optimiser but a
+fit stopped early.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone, is_classifier
+
+from dpsvm.admm.sharing.baselines import SGDSettings, central, distributed_sgd, gauss_seidel
+from dpsvm.admm.sharing.columns import Columns
+from dpsvm.admm.sharing.coordinator import Coordinator
+from dpsvm.admm.sharing.estimators import BaseSharingADMM
+from dpsvm.admm.sharing.party import Party
+from dpsvm.admm.sharing.terms import Terms
+
+Array = NDArray[np.float64]
+
+JOINT, CENTRAL, FIRST = "joint", "all features", "first party alone"
+GAUSS_SEIDEL, SGD = "Gauss-Seidel", "distributed SGD"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one model did."""
+
+    name: str
+    objective: float  # of the joint problem, of the first party's own for its model
+    train_loss: float  # mean
+    test_loss: float | None = None
+    test_accuracy: float | None = None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A fitted joint model and its baselines.
+
+    >>> from dpsvm.admm import SharingADMMRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> blocks = [rng.standard_normal((50, 2)) for _ in range(2)]
+    >>> found = compare(SharingADMMRegressor(rounds=40), blocks, sum(b.sum(axis=1) for b in blocks))
+    >>> [outcome.name for outcome in found.outcomes]
+    ['joint', 'all features', 'first party alone']
+    >>> found.gap("joint") < 1e-6
+    True
+    >>> found.verdict
+    'the joint model beats the first party alone'
+    """
+
+    model: BaseSharingADMM
+    outcomes: tuple[Outcome, ...]
+
+    def __getitem__(self, name: str) -> Outcome:
+        return next(outcome for outcome in self.outcomes if outcome.name == name)
+
+    def gap(self, name: str) -> float | None:
+        """How far an objective lies above the central one, relatively; None for the first party."""
+        if name == FIRST:
+            return None
+        lowest = self[CENTRAL].objective
+        return self[name].objective / lowest - 1.0 if lowest > 0.0 else math.nan
+
+    @property
+    def verdict(self) -> str:
+        """Whether joining in was worth it, by the test loss if there is one."""
+        joint, alone = self[JOINT], self[FIRST]
+        if joint.test_loss is None or alone.test_loss is None:
+            better = joint.train_loss < alone.train_loss
+        else:
+            better = joint.test_loss < alone.test_loss
+        if better:
+            return "the joint model beats the first party alone"
+        return "the joint model does NOT beat the first party alone: joining in does not pay"
+
+
+def compare(
+    model: BaseSharingADMM,
+    X: Any,
+    y: Any,
+    parties: Any = None,
+    *,
+    test: tuple[Any, Any] | None = None,
+    more: bool = False,
+) -> Comparison:
+    """Fit a joint model and the models to measure it against.
+
+    test : held-out samples and their labels, seen by no fit.
+    more : also Gauss-Seidel for as many rounds, and distributed SGD for as many epochs.
+
+    >>> from dpsvm.admm import SharingADMMClassifier
+    >>> X, y = np.array([[-1.0, 0.5], [1.0, 0.5]] * 9), [0, 1] * 9
+    >>> found = compare(SharingADMMClassifier(), X, y, [1, 1], test=(X, y), more=True)
+    >>> found["Gauss-Seidel"].test_accuracy
+    1.0
+    """
+    joint = clone(model).fit(X, y, parties, evaluate_on=test)
+    task = _Task(joint, X, y, test)
+    weights = {JOINT: task.joint(), CENTRAL: task.central(), FIRST: task.first()}
+    if more:
+        weights |= {GAUSS_SEIDEL: task.gauss_seidel(), SGD: task.sgd()}
+    return Comparison(joint, tuple(task.outcome(name, x) for name, x in weights.items()))
+
+
+class _Task:
+    """The problem of a fitted model, for the baselines: without privacy and in the open."""
+
+    def __init__(
+        self, model: BaseSharingADMM, X: Any, y: Any, test: tuple[Any, Any] | None
+    ) -> None:
+        self.model, self.loss = model, model._loss()
+        self.columns = model._columns(X)
+        self.target = model._known_target(y)
+        self.test = None
+        if test is not None:
+            self.test = model._columns(test[0]), model._known_target(test[1])
+        self.terms = model._terms(self.loss, len(self.columns))
+
+    def joint(self) -> list[Array]:
+        """The weights of the joint model, that of a constant column included."""
+        parts = list(self.model.coefs_)
+        chosen = self.model.intercept_party
+        if chosen is not None:
+            parts[chosen] = np.append(parts[chosen], self.model.intercept_)
+        return parts
+
+    def central(self) -> list[Array]:
+        cuts = np.cumsum([own.n_features for own in self.columns])[:-1]
+        return np.split(central(self.columns, self.target, self.loss, self._open_terms()), cuts)
+
+    def first(self) -> list[Array]:
+        return [central(self.columns[:1], self.target, self.loss, self._open_terms())]
+
+    def gauss_seidel(self) -> list[Array]:
+        terms = self._open_terms(kappa=1.0)
+        parties = [Party(m, own, terms) for m, own in enumerate(self.columns)]
+        rounds = int(self.model.rounds)
+        gauss_seidel(Coordinator(self.target, self.loss, terms, rounds=rounds), parties)
+        return [party.weights for party in parties]
+
+    def sgd(self) -> list[Array]:
+        steps = distributed_sgd(
+            self.columns,
+            self.target,
+            self.loss,
+            self.terms,
+            int(self.model.rounds),
+            settings=SGDSettings(),
+        )
+        return list(steps)[-1]
+
+    def outcome(self, name: str, weights: list[Array]) -> Outcome:
+        prediction = _predict(self.columns, weights)
+        losses = self.loss.value(prediction, self.target)
+        penalty = math.fsum(self.terms.penalty.value(part) for part in weights)
+        objective = self.terms.weight * float(losses.sum()) + self.terms.lam * penalty
+        return Outcome(name, objective, float(losses.mean()), *self._tested(weights))
+
+    def _tested(self, weights: list[Array]) -> tuple[float | None, float | None]:
+        if self.test is None:
+            return None, None
+        columns, target = self.test
+        prediction = _predict(columns, weights)
+        loss = float(self.loss.value(prediction, target).mean())
+        if not is_classifier(self.model):
+            return loss, None
+        return loss, float(np.mean(np.where(prediction > 0.0, 1.0, -1.0) == target))
+
+    def _open_terms(self, kappa: float | None = None) -> Terms:
+        """The terms without what a private mode adds to them."""
+        return Terms.of(
+            parties=len(self.columns),
+            weight=self.terms.weight,
+            lam=self.terms.lam,
+            rho=self.terms.rho,
+            kappa=kappa,
+            penalty=self.terms.penalty.name,
+            constraint=self.model.constraint,
+        )
+
+
+def _predict(columns: list[Columns], weights: list[Array]) -> Array:
+    parts = [own.times(x) for own, x in zip(columns, weights, strict=False)]
+    return np.asarray(np.add.reduce(parts, axis=0))

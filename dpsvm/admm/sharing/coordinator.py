@@ -1,0 +1,194 @@
+"""The coordinator's side: labels, the sum of the contributions, the price, and when to stop."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpsvm.admm.sharing.messages import Broadcast, Contribution, Ending
+from dpsvm.admm.sharing.terms import Terms
+from dpsvm.losses import PredictionLoss
+
+Array = NDArray[np.float64]
+
+_OUT_OF_BALANCE = 5.0  # how far the residuals may be apart before rho is doubled or halved
+_ADAPTS_FOR = 50  # rounds; ADMM converges if rho stays put from some round on
+_WORSE = 10.0  # times the best: diverging, if that lasts
+_PATIENCE = 5  # rounds it has to last
+_NEGLIGIBLE = 1e-3  # relative residual below which nothing diverges
+_NOTHING = 1e-8  # share of the loss at 0 below which a loss counts as 0
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """How far a round left the iterates from a solution, relative to their own size.
+
+    >>> Residuals(primal=1e-4, dual=1e-3).within(1e-3)
+    True
+    """
+
+    primal: float  # |S - z| / max(|S|, |z|)
+    dual: float  # kappa rho |change of all z_m| / (sqrt(M) |y|)
+
+    def within(self, tol: float) -> bool:
+        """Whether both are small enough."""
+        return max(self.primal, self.dual) <= tol
+
+
+class DivergenceGuard:
+    """Tells a run that diverges: worse than ten times its best for five rounds, or not finite.
+
+    >>> guard = DivergenceGuard(loss_at_zero=1.0)
+    >>> [guard.diverging(0.5, loss) for loss in (1.0, 11.0, 20.0, 30.0, 40.0, 50.0)]
+    [False, False, False, False, False, True]
+    """
+
+    def __init__(self, loss_at_zero: float) -> None:
+        self._least_loss = _NOTHING * loss_at_zero
+        self._best = {"residual": math.inf, "loss": math.inf}
+        self._worse = dict.fromkeys(self._best, 0)
+
+    def diverging(self, residual: float, loss: float) -> bool:
+        """Whether the run diverges, given the primal residual and the loss of a round."""
+        if not (math.isfinite(residual) and math.isfinite(loss)):
+            return True
+        floors = {"residual": _NEGLIGIBLE, "loss": self._least_loss}
+        for name, value in (("residual", residual), ("loss", loss)):
+            self._best[name] = min(self._best[name], max(value, floors[name]))
+            worse = value > _WORSE * self._best[name]
+            self._worse[name] = self._worse[name] + 1 if worse else 0
+        return max(self._worse.values()) >= _PATIENCE
+
+
+class Coordinator:
+    """The owner of the labels; with S the sum of the contributions,
+
+        z = argmin  w sum_i l(z_i; y_i) - <y, z> + (rho / 2) |S - z|^2,  y <- y + rho (S - z),
+
+    which is the proximal map of w l / rho at S + y / rho, sample by sample. The price of the next
+    round is v = y + rho (S - z).
+
+    All it uses, for the price, rho, stopping and the guard, are the messages it got and the labels:
+    in a private mode everything it does is post-processing.
+
+    adaptive : double rho when the primal residual is five times the dual one, halve it in the
+        mirror case, in the first 50 rounds.
+    tol : stop when both residuals are at most this; 0 runs all rounds.
+
+    >>> from dpsvm.losses import Squared
+    >>> terms = Terms.of(parties=1, rho=2.0)
+    >>> coordinator = Coordinator(np.array([3.0]), Squared(), terms, rounds=9)
+    >>> coordinator.open().price
+    array([0.])
+    >>> coordinator.gather([Contribution(1, 0, np.array([0.0]))]).price
+    array([-4.])
+    """
+
+    def __init__(
+        self,
+        target: Array,
+        loss: PredictionLoss,
+        terms: Terms,
+        *,
+        rounds: int,
+        tol: float = 0.0,
+        adaptive: bool = False,
+    ) -> None:
+        self.target, self.loss, self.terms = target, loss, terms
+        self.rounds, self.tol, self.adaptive = rounds, tol, adaptive
+        n = len(target)
+        self.rho = terms.rho
+        self.total = np.zeros(n)  # S
+        self.z = np.zeros(n)
+        self.dual = np.zeros(n)  # y
+        self.round = 0
+        self.bytes_up = self.bytes_down = 0  # of the last messages, all parties together
+        self.residuals = Residuals(math.inf, math.inf)
+        self.released_loss = self._loss_of(self.z)  # w sum l(S): a function of messages and labels
+        self.ending: Ending | None = None
+        self._parts: Array | None = None  # z_m, a row for each party
+        self._guard = DivergenceGuard(self.released_loss)
+        self._lowest_loss = math.inf
+
+    def open(self) -> Broadcast:
+        """The broadcast of the first round."""
+        return self._broadcast(keep=False)
+
+    def gather(self, contributions: Sequence[Contribution]) -> Broadcast:
+        """Take the messages of a round; return the broadcast of the next."""
+        self._check(contributions)
+        rho = self.rho
+        predictions = [message.prediction for message in contributions]
+        self.total = np.add.reduce(predictions, axis=0)
+        self.z = self.loss.prox(self.total + self.dual / rho, self.target, self.terms.weight / rho)
+        self.dual = self.dual + rho * (self.total - self.z)
+        self.round += 1
+        self.bytes_up = sum(message.nbytes for message in contributions)
+        self.residuals = self._measure(predictions)
+        self.released_loss = self._loss_of(self.total)
+        self.ending = self._decide()
+        if self.adaptive and self.round <= _ADAPTS_FOR:
+            self.rho = self._balanced()
+        best = self.released_loss < self._lowest_loss
+        self._lowest_loss = min(self.released_loss, self._lowest_loss)
+        return self._broadcast(keep=best)
+
+    def _broadcast(self, *, keep: bool) -> Broadcast:
+        price = self.dual + self.rho * (self.total - self.z)
+        broadcast = Broadcast(self.round + 1, price, self.rho, keep)
+        self.bytes_down = self.terms.parties * broadcast.nbytes
+        return broadcast
+
+    def _loss_of(self, prediction: Array) -> float:
+        return self.terms.weight * float(self.loss.value(prediction, self.target).sum())
+
+    def _measure(self, predictions: Sequence[Array]) -> Residuals:
+        excess = self.total - self.z
+        parts = np.asarray(predictions) - excess / self.terms.kappa
+        change = parts if self._parts is None else parts - self._parts
+        self._parts = parts
+        size = max(np.linalg.norm(self.total), np.linalg.norm(self.z))
+        moved = self.terms.kappa * self.rho * np.linalg.norm(change)
+        price = math.sqrt(len(predictions)) * np.linalg.norm(self.dual)
+        return Residuals(_ratio(np.linalg.norm(excess), size), _ratio(moved, price))
+
+    def _decide(self) -> Ending | None:
+        if self._guard.diverging(self.residuals.primal, self.released_loss):
+            return Ending(self.round, "diverged")
+        if self.tol > 0.0 and self.residuals.within(self.tol):
+            return Ending(self.round, "converged")
+        return Ending(self.round, "rounds") if self.round >= self.rounds else None
+
+    def _balanced(self) -> float:
+        primal, dual = self.residuals.primal, self.residuals.dual
+        if primal > _OUT_OF_BALANCE * dual:
+            return self.rho * 2.0
+        return self.rho / 2.0 if dual > _OUT_OF_BALANCE * primal else self.rho
+
+    def _check(self, contributions: Sequence[Contribution]) -> None:
+        if len(contributions) != self.terms.parties:
+            raise ValueError(
+                f"{self.terms.parties} contributions are needed, got {len(contributions)}"
+            )
+        for message in contributions:
+            if message.round != self.round + 1:
+                raise ValueError(
+                    f"a contribution to round {self.round + 1} is needed, party {message.party} "
+                    f"sent one to round {message.round}"
+                )
+            if message.prediction.shape != self.target.shape:
+                raise ValueError(
+                    f"party {message.party} sent {message.prediction.shape} numbers for "
+                    f"{len(self.target)} samples"
+                )
+
+
+def _ratio(part: float | np.floating, whole: float | np.floating) -> float:
+    """part / whole; 0 for 0 / 0."""
+    if part == 0.0:
+        return 0.0
+    return float(part / whole) if whole > 0.0 else math.inf

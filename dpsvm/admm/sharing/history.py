@@ -1,0 +1,239 @@
+"""What happened in every round, and what the convergence theory asks for.
+
+The theory paper measures a round by how far it is from a stationary point of the augmented
+Lagrangian L = w sum l(z) + lam sum R(x_m) + <y, S - z> + (rho / 2) |S - z|^2, S = sum D_m x_m:
+
+    V^t = sum_m |grad L in x_m|^2 + |grad L in z|^2 + |S - z|^2,    T(eps) = min {t : V^t <= eps}.
+
+Where L has a kink or x_m is constrained, the gradient is the proximal one of unit step, x -
+prox(x - gradient of the smooth part), as in Hong, Luo and Razaviyayn (2016). V^t = 0 if and only if
+the round is a KKT point.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigvalsh
+
+from dpsvm.admm.sharing.coordinator import Coordinator
+from dpsvm.admm.sharing.party import Party
+from dpsvm.admm.sharing.terms import Terms
+from dpsvm.losses import PredictionLoss
+
+Array = NDArray[np.float64]
+
+_FULL_RANK = 1e-10  # of the largest eigenvalue
+
+
+@dataclass(frozen=True, kw_only=True)
+class Round:
+    """One round. The first block is known to whoever sees the messages; the second is not."""
+
+    round: int
+    released_loss: float  # w sum l(S), S the sum of the messages as sent
+    primal: float  # residuals, relative
+    dual: float
+    rho: float
+    bytes_up: int  # of all the parties' messages of this round
+    bytes_down: int
+
+    objective: float  # from weights without noise
+    lyapunov: float  # V^t
+    test_loss: float | None = None  # mean, on data given for that
+
+
+@dataclass
+class History:
+    """The rounds of a run.
+
+    >>> history = History([
+    ...     Round(round=t, released_loss=1.0, primal=0.1, dual=0.1, rho=1.0, bytes_up=8,
+    ...           bytes_down=8, objective=1.0, lyapunov=10.0**-t)
+    ...     for t in (1, 2, 3)
+    ... ])
+    >>> history.rounds_to(0.01)
+    2
+    >>> history["bytes_up"].sum()
+    np.float64(24.0)
+    """
+
+    rounds: list[Round] = field(default_factory=list)
+    private: bool = False
+
+    RELEASED = ("round", "released_loss", "primal", "dual", "rho", "bytes_up", "bytes_down")
+    OUTSIDE = ("objective", "lyapunov", "test_loss")
+    """In a private mode, what no guarantee covers."""
+
+    def __len__(self) -> int:
+        return len(self.rounds)
+
+    def __getitem__(self, name: str) -> Array:
+        """One quantity over all the rounds."""
+        return np.array([getattr(one, name) for one in self.rounds], dtype=np.float64)
+
+    def rounds_to(self, epsilon: float) -> int | None:
+        """T(epsilon): the first round with V^t <= epsilon, None if there is none."""
+        reached = np.flatnonzero(self["lyapunov"] <= epsilon)
+        return self.rounds[int(reached[0])].round if reached.size else None
+
+    def outside_guarantee(self) -> tuple[str, ...]:
+        """The quantities that a privacy guarantee of the run does not cover."""
+        return self.OUTSIDE if self.private else ()
+
+
+@dataclass
+class Recorder:
+    """Watches a run: an observer that sees every party, which no participant does.
+
+    test : the columns of every party of held-out samples, and their targets
+
+    >>> from dpsvm.admm.sharing import Columns, Coordinator, Party, Terms, run
+    >>> from dpsvm.losses import Squared
+    >>> terms = Terms.of(parties=1, rho=1.0)
+    >>> watch = Recorder(History())
+    >>> coordinator = Coordinator(np.array([2.0, 4.0]), Squared(), terms, rounds=3)
+    >>> _ = run(coordinator, [Party(0, Columns(np.eye(2)), terms)], watch)
+    >>> watch.history["objective"]
+    array([10.,  5.,  5.])
+    """
+
+    history: History
+    test: tuple[Sequence[Array], Array] | None = None
+
+    def __call__(self, coordinator: Coordinator, parties: Sequence[Party]) -> None:
+        """Note a round."""
+        self.history.rounds.append(
+            Round(
+                round=coordinator.round,
+                released_loss=coordinator.released_loss,
+                primal=coordinator.residuals.primal,
+                dual=coordinator.residuals.dual,
+                rho=coordinator.rho,
+                bytes_up=coordinator.bytes_up,
+                bytes_down=coordinator.bytes_down,
+                objective=objective(coordinator.loss, coordinator.target, parties),
+                lyapunov=lyapunov(coordinator, parties),
+                test_loss=self._test_loss(coordinator.loss, parties),
+            )
+        )
+
+    def _test_loss(self, loss: PredictionLoss, parties: Sequence[Party]) -> float | None:
+        if self.test is None:
+            return None
+        blocks, target = self.test
+        parts = [np.asarray(X @ p.weights) for X, p in zip(blocks, parties, strict=True)]
+        return float(loss.value(np.add.reduce(parts, axis=0), target).mean())
+
+
+def objective(loss: PredictionLoss, target: Array, parties: Sequence[Party]) -> float:
+    """w sum l(S) + lam sum R(x_m), of the parties' present weights.
+
+    >>> from dpsvm.admm.sharing import Columns, Party, Terms
+    >>> from dpsvm.losses import Squared
+    >>> still = Party(0, Columns(np.eye(2)), Terms.of(parties=1, rho=1.0))
+    >>> objective(Squared(), np.array([2.0, 4.0]), [still])
+    10.0
+    """
+    terms = parties[0].terms
+    total = np.add.reduce([party.fitted for party in parties], axis=0)
+    penalty = math.fsum(terms.penalty.value(party.weights) for party in parties)
+    return terms.weight * float(loss.value(total, target).sum()) + terms.lam * penalty
+
+
+def lyapunov(coordinator: Coordinator, parties: Sequence[Party]) -> float:
+    """V^t, of the present round.
+
+    >>> from dpsvm.admm.sharing import Columns, Coordinator, Party, Terms
+    >>> from dpsvm.losses import Squared
+    >>> terms = Terms.of(parties=1, rho=1.0)
+    >>> coordinator = Coordinator(np.array([2.0, 4.0]), Squared(), terms, rounds=3)
+    >>> lyapunov(coordinator, [Party(0, Columns(np.eye(2)), terms)])  # before the first round
+    20.0
+    """
+    terms, loss, z = coordinator.terms, coordinator.loss, coordinator.z
+    excess = np.add.reduce([party.fitted for party in parties], axis=0) - z
+    price = coordinator.dual + coordinator.rho * excess
+    if math.isfinite(loss.smoothness):
+        rest = terms.weight * loss.slope(z, coordinator.target) - price
+    else:
+        rest = z - loss.prox(z + price, coordinator.target, terms.weight)
+    gaps = [_gap(party.weights, party.columns.transposed_times(price), terms) for party in parties]
+    return math.fsum([*(gap @ gap for gap in gaps), rest @ rest, excess @ excess])
+
+
+def _gap(weights: Array, pull: Array, terms: Terms) -> Array:
+    """The gradient of L in x_m, or the proximal one."""
+    if terms.penalty.name != "l1" and terms.constraint is None:
+        return terms.lam * terms.penalty.slope(weights) + pull
+    if terms.penalty.name == "l1":
+        point = weights - pull
+        near = np.sign(point) * np.maximum(np.abs(point) - terms.lam, 0.0)
+    else:
+        near = weights - (terms.lam * terms.penalty.slope(weights) + pull)
+    return weights - (near if terms.constraint is None else terms.constraint.project(near))
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """One assumption of the paper's convergence theorem, and whether it holds.
+
+    >>> print(Assumption("rho >= L", 0.05, 0.25))
+    rho >= L: 0.05 against 0.25, does not hold
+    """
+
+    name: str
+    value: float
+    wanted: float
+    strict: bool = False
+
+    @property
+    def holds(self) -> bool:
+        """Whether the value is at least (or more than) what is wanted."""
+        return self.value > self.wanted if self.strict else self.value >= self.wanted
+
+    def __str__(self) -> str:
+        verdict = "holds" if self.holds else "does not hold"
+        return f"{self.name}: {self.value:.4g} against {self.wanted:.4g}, {verdict}"
+
+
+def assumptions(parties: Sequence[Party], loss: PredictionLoss, rho: float) -> list[Assumption]:
+    """What the paper's theorem assumes, checked; computed from the columns, so never released.
+
+    The theorem is the paper's. That its assumptions hold does not make the Jacobi iteration
+    converge (three parties with one equal column satisfy all of them), and the sharing iteration,
+    kappa = M, converges without them for convex losses and penalties.
+
+    >>> from dpsvm.admm.sharing import Columns, Party, Terms
+    >>> from dpsvm.losses import Squared
+    >>> party = Party(0, Columns(np.eye(2)), Terms.of(parties=1, rho=2.0))
+    >>> print(assumptions([party], Squared(), rho=2.0)[0])
+    party 0: column rank: 2 against 2, holds
+    """
+    terms = parties[0].terms
+    steepest = terms.weight * loss.smoothness
+    modulus = rho + terms.weight * loss.least_curvature
+    found = []
+    for party in parties:
+        values = eigvalsh(party.columns.gram())
+        largest = float(values[-1])
+        full = not party.columns.wide and float(values[0]) > _FULL_RANK * largest
+        least = max(float(values[0]), 0.0) if full else 0.0
+        convexity = terms.lam * terms.penalty.least_curvature + terms.kappa * rho * least
+        rank = int(np.sum(values > _FULL_RANK * largest))
+        who = f"party {party.index}"
+        found += [
+            Assumption(f"{who}: column rank", rank, party.columns.n_features),
+            Assumption(
+                f"{who}: strong convexity of its step >= 2 sigma_max", convexity, 2 * largest
+            ),
+        ]
+    return [
+        *found,
+        Assumption("rho gamma > 2 L^2", rho * modulus, 2.0 * steepest**2, strict=True),
+        Assumption("rho >= L", rho, steepest),
+    ]

@@ -1,0 +1,95 @@
+"""The party's side: columns and weights that never leave it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpsvm.admm.sharing.columns import Columns
+from dpsvm.admm.sharing.messages import Broadcast, Contribution, Ending
+from dpsvm.admm.sharing.steps import make_step
+from dpsvm.admm.sharing.terms import Terms
+
+Array = NDArray[np.float64]
+
+
+class Perturbation(Protocol):
+    """What a private mode does to the one thing a party reads and the one thing it sends."""
+
+    def bound(self, target: Array) -> Array:
+        """The target, clipped to its public bound."""
+
+    def release(self, prediction: Array) -> Array:
+        """The prediction with noise."""
+
+
+class Party:
+    """A party m with its columns D_m and its weights x_m.
+
+    With v the broadcast price and p_m its own last message,
+
+        x_m = argmin over X of  lam R(x) + <v, D_m x> + (kappa rho / 2) |D_m x - p_m|^2,
+
+    which is mu R(x) + |D_m x - c|^2 / 2 with c = p_m - v / (kappa rho) and mu = lam / (kappa rho),
+    and p_m = D_m x_m is sent. In a private mode p_m is what was sent, noise included: then c is
+    known to whoever saw the messages, and only D_m is secret. (Relaxing comes after the noise and
+    uses nothing that was not sent, so it costs no privacy.)
+
+    Over-relaxation (kappa = M): Boyd et al. write the problem with a copy z_m of every D_m x_m, and
+    z_m = p_m - (S - z)/M at each round's end. p_m = a D_m x_m + (1 - a) z_m is sent in its place,
+    a being the relaxation. A party need not be told S - z: prices differ by
+    v_t - v_{t-1} = (rho_{t-1} + rho_t)(S_t - z_t) - rho_{t-1} (S_{t-1} - z_{t-1}).
+
+    >>> party = Party(0, Columns(np.eye(2)), Terms.of(parties=1, rho=1.0))
+    >>> party.answer(Broadcast(1, np.array([-2.0, 4.0]), rho=1.0)).prediction
+    array([ 1., -2.])
+    """
+
+    def __init__(
+        self,
+        index: int,
+        columns: Columns,
+        terms: Terms,
+        perturbation: Perturbation | None = None,
+    ) -> None:
+        self.index, self.columns, self.terms = index, columns, terms
+        self.perturbation = perturbation
+        self.step = make_step(columns, terms.penalty, terms.constraint)
+        self.weights = np.zeros(columns.n_features)  # x_m
+        self.fitted = np.zeros(columns.n_samples)  # D_m x_m, without noise
+        self.sent = np.zeros(columns.n_samples)  # p_m
+        self._price, self._rho = np.zeros(columns.n_samples), terms.rho
+        self._excess = np.zeros(columns.n_samples)  # S - z
+        self._kept = self.weights, self.fitted
+
+    def answer(self, broadcast: Broadcast) -> Contribution:
+        """Take the step of a round and return the message that follows from it."""
+        if broadcast.keep:
+            self._kept = self.weights, self.fitted
+        resistance = self.terms.kappa * broadcast.rho
+        target = self.sent - broadcast.price / resistance
+        if self.perturbation is not None:
+            target = self.perturbation.bound(target)
+        self.weights = self.step.solve(target, self.terms.mu(broadcast.rho))
+        self.fitted = self.columns.times(self.weights)
+        released = self.fitted
+        if self.perturbation is not None:
+            released = self.perturbation.release(released)
+        self.sent = self._relaxed(released, broadcast)
+        return Contribution(broadcast.round, self.index, self.sent)
+
+    def close(self, ending: Ending) -> None:
+        """End the run: after a divergence, with the best weights there were."""
+        if ending.restore:
+            self.weights, self.fitted = self._kept
+
+    def _relaxed(self, prediction: Array, broadcast: Broadcast) -> Array:
+        share = self.terms.relaxation
+        if share == 1.0:
+            return prediction
+        change = broadcast.price - self._price
+        self._excess = (change + self._rho * self._excess) / (self._rho + broadcast.rho)
+        self._price, self._rho = broadcast.price, broadcast.rho
+        return share * prediction + (1.0 - share) * (self.sent - self._excess / self.terms.parties)

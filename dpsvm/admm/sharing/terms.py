@@ -1,0 +1,112 @@
+"""What the parties and the coordinator agree on before the first round: public numbers, no data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from dpsvm.admm.sharing.regularisers import Constraint, Penalty, make_penalty
+from dpsvm.losses import PredictionLoss
+
+METHODS = ("sharing", "jacobi")
+"""kappa = M, which converges for every rho, or kappa = 1, the paper's, which need not."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """The terms of a run.
+
+        minimise  w sum_i l(z_i; y_i) + lam sum_m R(x_m)  subject to  z = sum_m D_m x_m,  x_m in X
+
+    >>> terms = Terms.of(parties=3, rho=0.1)
+    >>> terms.kappa
+    3.0
+    >>> Terms.of(parties=2, lam=0.0, rho=1.0)
+    Traceback (most recent call last):
+    ...
+    ValueError: lam must be a finite number above 0, got 0.0
+    """
+
+    parties: int  # M
+    weight: float  # w
+    lam: float
+    rho: float  # the first one, if it adapts
+    kappa: float  # how much more than rho a party resists changing its contribution
+    relaxation: float  # 1 for none
+    penalty: Penalty
+    constraint: Constraint | None
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        parties: int,
+        rho: float,
+        weight: float = 1.0,
+        lam: float = 1.0,
+        kappa: float | None = None,
+        relaxation: float = 1.0,
+        penalty: str = "l2",
+        constraint: Constraint | None = None,
+    ) -> Terms:
+        """Checked terms; ``kappa`` is the number of parties if it is not given."""
+        resistance = float(parties) if kappa is None else check_positive(kappa, "kappa")
+        if not 0.0 < _real(relaxation) < 2.0:
+            raise ValueError(f"relaxation must lie between 0 and 2, got {relaxation!r}")
+        if relaxation != 1.0 and resistance != parties:
+            raise ValueError(
+                f"relaxation = {relaxation:g} needs kappa = {parties}, the number of parties, "
+                f"got kappa = {resistance:g}"
+            )
+        return cls(
+            parties=parties,
+            weight=check_positive(weight, "weight"),
+            lam=check_positive(lam, "lam"),
+            rho=check_positive(rho, "rho"),
+            kappa=resistance,
+            relaxation=float(relaxation),
+            penalty=make_penalty(penalty),
+            constraint=constraint,
+        )
+
+    def mu(self, rho: float) -> float:
+        """lam / (kappa rho), all that a party's step depends on besides its target."""
+        return self.lam / (self.kappa * rho)
+
+
+def automatic_rho(loss: PredictionLoss, weight: float, parties: int) -> float:
+    """A rho from public numbers: 0.4 of the loss's largest curvature, that of a kink as 1, over M.
+
+    z moves freely where its own curvature and rho are alike, and most samples of a fitted model
+    have a curvature well below the largest. Over M, because a party resists M times rho: its own
+    problem should not depend on how many others there are.
+
+    >>> from dpsvm.losses import make_prediction_loss
+    >>> automatic_rho(make_prediction_loss("logistic"), weight=1.0, parties=2)
+    0.05
+    """
+    return 0.4 * weight * min(loss.smoothness, 1.0) / parties
+
+
+def check_positive(value: Any, name: str) -> float:
+    """Return a finite number above 0 as a float.
+
+    >>> check_positive(-1, "rho")
+    Traceback (most recent call last):
+    ...
+    ValueError: rho must be a finite number above 0, got -1
+    """
+    number = _real(value)
+    if not 0.0 < number < math.inf:
+        raise ValueError(f"{name} must be a finite number above 0, got {value!r}")
+    return number
+
+
+def _real(value: Any) -> float:
+    if isinstance(value, bool):
+        return math.nan
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return math.nan

@@ -1,0 +1,226 @@
+"""The estimators of ADMM sharing: blocks in, a model out, and what they refuse."""
+
+from __future__ import annotations
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sharing_problems import make_problem
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import Ridge
+from sklearn.utils import estimator_checks
+
+from dpsvm.admm import Ball, Box, SharingADMMClassifier, SharingADMMRegressor
+from dpsvm.privacy import BudgetAccountant, BudgetError
+from dpsvm.warnings import PrivacyLeakWarning
+
+ROW = {"row_norm": 2.0, "radius": 2.0, "target_bound": 3.0, "delta": 1e-5}
+COLUMN = {"column_norm": 20.0, "target_norm": 30.0, "delta": 1e-5}
+PAPER = {"b1": 1.0, "c1": 1.0, "delta": 1e-5}
+MODES = [("row", ROW), ("column", COLUMN), ("paper", PAPER)]
+
+
+@estimator_checks.parametrize_with_checks(
+    [SharingADMMClassifier(rounds=100), SharingADMMRegressor(rounds=100)]
+)
+def test_scikit_learn_check(estimator, check):
+    check(estimator)
+
+
+def test_blocks_sizes_and_lists_of_columns_are_the_same_split():
+    blocks, y = make_problem()
+    X = np.hstack(blocks)
+    model = SharingADMMClassifier().fit(blocks, y)
+    by_size = SharingADMMClassifier().fit(X, y, parties=[4, 3, 2])
+    shuffled = np.random.default_rng(0).permutation(9)
+    places = np.argsort(shuffled)
+    by_place = SharingADMMClassifier().fit(
+        sparse.csr_matrix(X[:, shuffled]), y, parties=[places[:4], places[4:7], places[7:]]
+    )
+    assert np.array_equal(model.coef_, by_size.coef_)
+    assert np.allclose(by_place.coef_[places], model.coef_, atol=1e-12)
+    assert np.allclose(by_place.decision_function(X[:, shuffled]), model.decision_function(X))
+    assert np.array_equal(model.predict(blocks), model.predict(X))
+    assert np.allclose(model.predict_proba(blocks).sum(axis=1), 1)
+    assert model.n_parties_ == 3
+
+
+def test_the_intercept_is_the_weight_of_one_partys_constant_column():
+    blocks, y = make_problem(1, regression=True)
+    model = SharingADMMRegressor(rounds=3000, tol=1e-13, intercept_party=1).fit(blocks, y + 3)
+    constant = np.ones((len(y), 1))
+    other = Ridge(1.0, fit_intercept=False).fit(np.hstack([*blocks, constant]), y + 3)
+    assert model.ending_ == "converged"
+    assert model.intercept_ == pytest.approx(other.coef_[-1])
+    assert np.allclose(model.coef_, other.coef_[:-1])
+    assert np.allclose(model.predict(blocks), np.hstack([*blocks, constant]) @ other.coef_)
+
+
+def test_the_history_holds_the_test_loss_of_every_round():
+    blocks, y = make_problem(2)
+    model = SharingADMMClassifier(rounds=5, intercept_party=0)
+    model.fit(blocks, y, evaluate_on=(np.hstack(blocks), y))
+    losses = np.logaddexp(0, -y * model.decision_function(blocks))
+    assert model.history_["test_loss"][-1] == pytest.approx(losses.mean())
+    assert model.history_["objective"][-1] == pytest.approx(model.objective_)
+    assert len(model.history_) == model.n_iter_ == 5
+    assert model.history_.outside_guarantee() == ()
+
+
+def test_without_tracking_the_model_is_the_same_and_the_history_empty():
+    blocks, y = make_problem(3)
+    tracked = SharingADMMClassifier().fit(blocks, y)
+    plain = SharingADMMClassifier(track=False).fit(blocks, y)
+    assert np.array_equal(tracked.coef_, plain.coef_)
+    assert len(plain.history_) == 0
+
+
+def test_the_assumptions_of_the_theorem_are_told_when_asked_for():
+    blocks, y = make_problem(4)
+    model = SharingADMMClassifier(diagnose=True).fit(blocks, y)
+    told = [str(line) for line in model.assumptions_]
+    assert len(told) == 3 * 2 + 2
+    assert any(line.startswith("party 2: column rank: 2 against 2, holds") for line in told)
+    assert any(re.match(r"rho >= L: .* against 0\.25, does not hold", line) for line in told)
+
+
+def test_a_divergence_warns_with_advice_and_keeps_the_best_weights():
+    column = np.zeros((4, 1))
+    column[0] = 1.0
+    y = np.array([2.0, 0.5, -1.0, 2.0])
+    model = SharingADMMRegressor(method="jacobi", rho=2.0, lam=1e-3, rounds=500)
+    with pytest.warns(ConvergenceWarning, match=r"diverged .*best round.* method='sharing' conv"):
+        model.fit([column] * 3, y)
+    assert model.ending_ == "diverged"
+    assert model.kappa_ == 1
+    assert model.objective_ == pytest.approx(model.history_["objective"].min())
+    better = SharingADMMRegressor(rho=2.0, lam=1e-3, rounds=500).fit([column] * 3, y)
+    assert better.objective_ < model.objective_
+
+
+# Private modes
+
+
+def _private(mode, bounds, **settings):
+    return SharingADMMClassifier(privacy=mode, rounds=5, **(bounds | settings))
+
+
+@pytest.mark.parametrize(("mode", "bounds"), MODES)
+def test_a_seeded_private_fit_repeats_itself_and_warns(mode, bounds):
+    blocks, y = make_problem(5)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", PrivacyLeakWarning)
+        one = _private(mode, bounds, random_state=0).fit(blocks, y)
+    told = [str(warning.message) for warning in caught]
+    assert any("random_state makes the noise repeatable" in line for line in told)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyLeakWarning)
+        two = _private(mode, bounds, random_state=0).fit(blocks, y)
+        three = _private(mode, bounds).fit(blocks, y)
+    assert np.array_equal(one.coef_, two.coef_)
+    assert not np.array_equal(one.coef_, three.coef_)
+    assert one.history_.outside_guarantee() == ("objective", "lyapunov", "test_loss")
+
+
+def test_a_guarantee_is_reported_as_one_and_a_claim_is_not():
+    blocks, y = make_problem(6)
+    row = _private("row", ROW, epsilon=2.0).fit(blocks, y)
+    assert (row.epsilon_, row.delta_, row.neighbouring_) == (2.0, 1e-5, "replace")
+    assert row.privacy_report_["whole_record"] > row.privacy_report_["tight"]
+    assert all(np.linalg.norm(weights) <= 2.0 for weights in row.coefs_)
+    column = _private("column", COLUMN).fit(blocks, y)
+    assert str(column.privacy_guarantee_) == "epsilon = 1, delta = 1e-05 (column)"
+    with pytest.warns(PrivacyLeakWarning, match="gives no privacy guarantee"):
+        paper = _private("paper", PAPER).fit(blocks, y)
+    assert paper.privacy_guarantee_ is paper.epsilon_ is paper.neighbouring_ is None
+    assert paper.privacy_report_["reason"].startswith("claimed by the paper, not a guarantee")
+    for model in (row, column, paper):
+        assert "labels are not protected here" in model.privacy_report_["labels"]
+        assert "outside" in model.privacy_report_["outside"]
+    plain = SharingADMMClassifier().fit(blocks, y)
+    assert plain.privacy_report_ is plain.privacy_guarantee_ is None
+
+
+def test_an_accountant_is_charged_before_the_fit_for_a_record_in_all_the_parties():
+    blocks, y = make_problem(8)
+    ledger = BudgetAccountant(epsilon=5.0, delta=1e-5, neighbouring="replace")
+    model = _private("row", ROW, accountant=ledger).fit(blocks, y)
+    assert ledger.total().epsilon == pytest.approx(model.privacy_report_["whole_record"])
+    with pytest.raises(BudgetError):
+        _private("row", ROW, epsilon=5.0, accountant=ledger).fit(blocks, y)
+    with pytest.raises(ValueError, match="privacy='paper' cannot charge an accountant"):
+        _private("paper", PAPER, accountant=ledger).fit(blocks, y)
+
+
+# Bad input
+
+TWO = [np.ones((4, 1)), np.ones((4, 2))]
+LABELS = [0, 1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "parties", "told"),
+    [
+        ([np.ones((4, 1)), np.ones((3, 1))], LABELS, None, "same rows, got [4, 3] of them"),
+        ([np.ones((4, 1)), np.ones((4, 0))], LABELS, None, "0 feature(s)"),
+        (np.ones((4, 3)), LABELS, [3, 0], "party 1 has no columns"),
+        (np.ones((4, 3)), LABELS, [2, 2], "parties = [2, 2] are 4 columns, X has 3"),
+        (np.ones((4, 3)), LABELS, [[0, 1], []], "party 1 has no columns"),
+        (np.ones((4, 3)), LABELS, [[0, 1], [1, 2]], "name a column twice"),
+        (np.ones((4, 3)), LABELS, [[0], [1]], "name 2 columns, X has 3"),
+        (np.ones((4, 3)), LABELS, [[0, 1], [7]], "do not name columns of X, which has 3"),
+        (np.ones((4, 3)), LABELS, [], "at least one block"),
+        (TWO, LABELS, [1, 2], "a list of blocks is already split"),
+        (TWO, [0, 1, 2, 0], None, "y must hold two classes, got 3 classes"),
+        (TWO, [1, 1, 1, 1], None, "y must hold two classes, got 1 class"),
+        (TWO, [0, 1, 0], None, "X has 4 rows and y 3"),
+        ([np.full((4, 1), np.nan)], LABELS, None, "NaN"),
+    ],
+)
+def test_data_that_do_not_fit_together_are_refused(X, y, parties, told):
+    with pytest.raises(ValueError, match=re.escape(told)):
+        SharingADMMClassifier().fit(X, y, parties=parties)
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"rho": 0.0}, "rho must be a finite number above 0, got 0.0"),
+        ({"rho": "big"}, "rho must be 'auto' or a finite number above 0, got 'big'"),
+        ({"lam": -2.0}, "lam must be a finite number above 0, got -2.0"),
+        ({"weight": 0.0}, "weight must be a finite number above 0, got 0.0"),
+        ({"method": "jacobi", "kappa": 2}, "method='jacobi' is kappa = 1, got kappa = 2"),
+        ({"intercept_party": 2}, "intercept_party must be below 2"),
+        ({"rounds": 0}, "rounds"),
+        ({"loss": "cubic"}, "loss"),
+        ({"privacy": "row"} | ROW | {"radius": None}, "needs the public bound radius"),
+        ({"privacy": "row"} | ROW | {"delta": None}, "needs a delta, got None"),
+        ({"privacy": "row"} | ROW | {"row_norm": 1.0}, "above the public bound row_norm = 1"),
+        ({"privacy": "row"} | ROW | {"constraint": Box(-1, 1)}, "keeps the weights in the ball"),
+        ({"privacy": "row"} | ROW | {"penalty": "l1"}, "proved for penalty='l2' alone"),
+        ({"privacy": "column"} | COLUMN | {"constraint": Ball(1.0)}, "without a constraint"),
+        ({"privacy": "column"} | COLUMN | {"column_norm": 1.0}, "above the public bound"),
+        ({"privacy": "column"} | COLUMN | {"adaptive_rho": True}, "needs a fixed rho"),
+        ({"privacy": "column"} | COLUMN | {"epsilon": 0.0}, "epsilon must be a finite number"),
+    ],
+)
+def test_settings_that_do_not_hold_are_refused_with_their_value(settings, told):
+    with pytest.raises(ValueError, match=re.escape(told)):
+        SharingADMMClassifier(**settings).fit(TWO, LABELS)
+
+
+def test_new_samples_must_have_the_columns_of_the_fit():
+    model = SharingADMMClassifier().fit([np.eye(4)[:, :1], np.eye(4)[:, 1:3]], LABELS)
+    with pytest.raises(ValueError, match=r"blocks of \[1, 2\] columns are needed, got \[2, 1\]"):
+        model.predict([np.ones((2, 2)), np.ones((2, 1))])
+    with pytest.raises(
+        ValueError, match="X has 4 features, but SharingADMMClassifier is expecting"
+    ):
+        model.predict(np.ones((2, 4)))
+    with pytest.raises(ValueError, match="evaluate_on holds the label 7"):
+        model.fit(np.eye(4), LABELS, evaluate_on=(np.eye(4), [0, 1, 7, 1]))
+    with pytest.raises(ValueError, match="probabilities need loss='logistic', got 'hinge'"):
+        SharingADMMClassifier("hinge").fit(np.eye(4), LABELS).predict_proba(np.eye(4))

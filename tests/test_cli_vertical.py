@@ -1,0 +1,158 @@
+"""``dpsvm vertical``: what it prints, what it writes, and what it does with bad input."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sharing_problems import make_problem
+
+from dpsvm.admm import SharingADMMClassifier
+from dpsvm.cli import main
+from dpsvm.data import dump_libsvm, load_libsvm
+
+warned = pytest.mark.filterwarnings("always::dpsvm.PrivacyLeakWarning")
+ROW = ["--privacy", "row", "--delta", "1e-5", "--row-norm", "3", "--radius", "2"]
+ROW += ["--target-bound", "3", "--rounds", "5"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """A current folder with training and test files of nine columns."""
+    monkeypatch.chdir(tmp_path)
+    blocks, y = make_problem(n=200)
+    X = np.hstack(blocks)
+    dump_libsvm(X[:150], y[:150], "train")
+    dump_libsvm(X[150:], y[150:], "test")
+    dump_libsvm(X[:150], X[:150].sum(axis=1), "numbers")
+    dump_libsvm(X[:150], np.arange(150) % 3, "three")
+    return tmp_path
+
+
+def test_the_joint_model_stands_beside_both_baselines(capsys):
+    assert main(["vertical", "--split", "4,3,2", "--test", "test", "train"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert "train: 150 rows, parties of 4, 3, 2" in out
+    assert "20 (rounds)" in out
+    rows = {
+        line[:17].strip(): line.split() for line in out.splitlines() if re.search(r"0\.\d", line)
+    }
+    assert {"joint", "all features", "first party alone"} <= set(rows)
+    assert "the joint model beats the first party alone" in out
+    assert max(map(len, out.splitlines())) <= 100
+
+
+def test_the_numbers_are_the_estimators(capsys):
+    assert main(["vertical", "--split", "4,3,2", "--json", "out.json", "-q", "train"]) == 0
+    assert capsys.readouterr().out == ""
+    record = json.loads(Path("out.json").read_text())
+    X, y = load_libsvm("train", n_features=9)
+    model = SharingADMMClassifier().fit(X, y, parties=[4, 3, 2])
+    assert record["outcomes"][0]["objective"] == pytest.approx(model.objective_)
+    assert record["history"][-1]["objective"] == pytest.approx(model.objective_)
+    assert len(record["history"]) == 20
+    assert record["outside_guarantee"] == []
+    assert record["privacy"] is None
+    assert record["outcomes"][1]["gap"] == 0
+
+
+def test_all_baselines_and_the_assumptions_are_there_when_asked_for(capsys):
+    words = ["--more", "--diagnose", "--rounds", "3", "--intercept-party", "1"]
+    assert main(["vertical", "--split", "4,5", *words, "train"]) == 0
+    out = capsys.readouterr().out
+    assert "Gauss-Seidel" in out
+    assert "distributed SGD" in out
+    assert "party 0: column rank: 4 against 4, holds" in out
+    assert "rho >= L: 0.05 against 0.25, does not hold" in out
+
+
+@warned
+def test_a_guarantee_is_printed_with_what_it_does_not_cover(capsys):
+    assert main(["vertical", "--split", "4,5", *ROW, "--seed", "0", "train"]) == 0
+    out, err = capsys.readouterr()
+    assert "epsilon = 1, delta = 1e-05 (replace): one row of one party" in out
+    assert "for a record in all the parties" in out
+    assert re.search(r"^Corollary 1 +\d", out, re.M)
+    assert re.search(r"^tight +1$", out, re.M)
+    assert "labels are not protected here" in out
+    assert "are outside it" in " ".join(out.split())
+    assert "does NOT beat the first party alone" in out
+    assert "warning: random_state makes the noise repeatable" in err
+    assert max(map(len, out.splitlines())) <= 100
+
+
+@warned
+def test_a_claim_is_printed_as_a_claim(capsys):
+    words = ["--privacy", "paper", "--delta", "1e-6", "--b1", "1", "--c1", "1"]
+    assert main(["vertical", "--split", "4,5", *words, "train"]) == 0
+    out, err = capsys.readouterr()
+    assert re.search(r"^guarantee +none$", out, re.M)
+    assert "claimed by the paper, not a guarantee" in " ".join(out.split())
+    assert "55.17, from 1 a round" in out
+    assert re.search(r"^tight +3\.316$", out, re.M)
+    assert "gives no privacy guarantee" in err
+
+
+def test_a_picture_is_written(folder):
+    pytest.importorskip("matplotlib")
+    words = ["--test", "test", "--plot", "picture.png", "-q"]
+    assert main(["vertical", "--split", "4,5", *words, "train"]) == 0
+    assert (folder / "picture.png").read_bytes().startswith(b"\x89PNG")
+    assert main(["vertical", "--split", "4,5", *ROW, "--plot", "row.png", "-q", "train"]) == 0
+    assert (folder / "row.png").stat().st_size > 10_000
+
+
+def test_the_squared_loss_is_a_regression(capsys):
+    assert main(["vertical", "--split", "4,5", "--loss", "squared", "numbers"]) == 0
+    assert "the joint model beats the first party alone" in capsys.readouterr().out
+
+
+def test_a_divergence_is_said(capsys, tmp_path):
+    column = np.zeros((4, 3))
+    column[0] = 1.0
+    dump_libsvm(column, [2.0, 0.5, -1.0, 2.0], "equal")
+    words = ["--method", "jacobi", "--rho", "2", "--lam", "0.001", "--rounds", "500"]
+    assert main(["vertical", "--split", "1,1,1", "--loss", "squared", *words, "equal"]) == 0
+    out, err = capsys.readouterr()
+    assert "(diverged)" in out
+    assert "warning: the run diverged" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["train"], "--split is required"),
+        (["--split", "4,5"], "one FILE is needed, got 0"),
+        (["--split", "4,x", "train"], "--split: '4,x' is not a list of whole numbers"),
+        (["--split", "9,0", "train"], "--split: '9,0' is not a list of whole numbers"),
+        (["--split", "4,4", "train"], "is beyond 8"),
+        (["--split", "4,5", "--lam", "0", "train"], "--lam: '0' is not a finite number above 0"),
+        (["--split", "4,5", "--rho", "-1", "train"], "--rho: '-1' is not a finite number above 0"),
+        (["--split", "4,5", "three"], "y must hold two classes, got 3"),
+        (["--split", "4,5", "absent"], "absent: No such file"),
+        (["--split", "4,5", "--json", "no/where", "train"], "folder to write to does not exist"),
+        (["--split", "4,5", "--privacy", "row", "train"], "needs a delta"),
+        (["--split", "4,5", "--privacy", "row", "--delta", ".1", "train"], "public bound row_norm"),
+        (["--split", "4,5", *ROW, "--row-norm", ".1", "train"], "above the public bound row_norm"),
+    ],
+)
+def test_bad_input_is_one_line_with_the_reason(words, told, capsys):
+    assert main(["vertical", *words]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("dpsvm vertical: error: ")
+    assert told in err
+    assert err.count("\n") == 1
+
+
+def test_help_names_every_flag(capsys):
+    assert main(["vertical", "--help"]) == 0
+    out = capsys.readouterr().out
+    for flag in ("--split", "--privacy", "--row-norm", "--plot", "--method", "--adaptive-rho"):
+        assert flag in out
+    assert "labels are not protected" in out
+    assert max(map(len, out.splitlines())) <= 100
