@@ -9,10 +9,11 @@ import pkgutil
 from importlib import import_module
 from pathlib import Path
 
+import clarabel
 import numpy as np
 import pytest
 from scipy import sparse
-from scipy.optimize import lsq_linear, minimize
+from scipy.optimize import lsq_linear
 from sharing_problems import (
     boyd,
     make_problem,
@@ -236,28 +237,27 @@ def test_the_lasso_is_scikit_learns_by_round_one_hundred():
     assert np.array_equal(weights(parties) != 0, reference.coef_ != 0)
 
 
-def test_the_hinge_is_that_of_liblinear_and_of_a_quadratic_program():
+def test_the_hinge_is_that_of_liblinear_and_of_a_conic_solver():
     blocks, y = make_problem(13, n=40, sizes=(2, 2))
     D, lam = np.hstack(blocks), 0.4
     _, parties = solve(blocks, y, "hinge", rounds=20000, tol=1e-10, lam=lam, relaxation=1.8)
     margin = y[:, None] * D
-    program = minimize(
-        lambda v: lam / 2 * v[:4] @ v[:4] + v[4:].sum(),
-        np.concatenate([np.zeros(4), np.ones(40)]),
-        jac=lambda v: np.concatenate([lam * v[:4], np.ones(40)]),
-        bounds=[(None, None)] * 4 + [(0, None)] * 40,
-        constraints={
-            "type": "ineq",
-            "fun": lambda v: margin @ v[:4] - 1 + v[4:],
-            "jac": lambda v: np.hstack([margin, np.eye(40)]),
-        },
-        method="SLSQP",
-        options={"ftol": 1e-14, "maxiter": 500},
-    )
+    # 1/2 lam |x|^2 + sum of slacks, slacks at least 0 and at least 1 - margin: a conic program.
+    n, d = D.shape
+    quadratic = sparse.csc_array(np.diag([lam] * d + [0.0] * n))
+    linear = np.concatenate([np.zeros(d), np.ones(n)])
+    rows = sparse.csc_array(np.vstack([np.hstack([-margin, -np.eye(n)]), -np.eye(d + n)[d:]]))
+    right = np.concatenate([-np.ones(n), np.zeros(n)])
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-12
+    cones = [clarabel.NonnegativeConeT(2 * n)]
+    program = clarabel.DefaultSolver(quadratic, linear, rows, right, cones, settings).solve()
+    optimum = np.array(program.x[:d])
     liblinear = LinearSVC(
         C=1 / lam, loss="hinge", fit_intercept=False, tol=1e-10, max_iter=10**6
     ).fit(D, y)
-    assert np.abs(weights(parties) - program.x[:4]).max() <= 1e-5
+    assert np.abs(weights(parties) - optimum).max() <= 1e-6
     assert np.abs(weights(parties) - liblinear.coef_.ravel()).max() <= 1e-5
 
 

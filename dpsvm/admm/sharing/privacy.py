@@ -63,7 +63,7 @@ def row_sensitivity(mu: float, radius: float, target_bound: float, row_norm: flo
     mu : lam / (kappa rho); radius : bound on |x|, enforced by the step; target_bound : bound on
     every |c_i|; row_norm : bound on the norm of a row.
 
-    Claim: |D x - D' x'| <= sqrt(K^2 / mu + (2 R r)^2), K = R (R r + b). Proof: let d = x - x', and
+    Lemma: |D x - D' x'| <= sqrt(K^2 / mu + (2 R r)^2), K = R (R r + b). Proof: let d = x - x', and
     let E hold the rows that stay. x and x' minimise over the same ball, so the gradient of each
     objective at its minimiser makes no obtuse angle with the way to the other minimiser; added up,
     |E d|^2 + mu |d|^2 <= <a (a.x - c_i) - a' (a'.x' - c_i), x' - x>, a and a' being the old and the
@@ -83,7 +83,7 @@ def column_sensitivity(mu: float, column_norm: float, target_norm: float) -> flo
     mu : lam / (kappa rho); column_norm : bound A on the norm of a column; target_norm : bound on
     |c|. For the l2 penalty without a constraint.
 
-    Claim: |D x - D' x'| <= |c| A^2 / (A^2 + mu). Proof: D x = H c with H = DD' (DD' + mu I)^-1 =
+    Lemma: |D x - D' x'| <= |c| A^2 / (A^2 + mu). Proof: D x = H c with H = DD' (DD' + mu I)^-1 =
     I - mu (DD' + mu I)^-1. A further column a adds aa' to DD', so by Sherman and Morrison H grows
     by mu uu' / (1 + a'u) with u = (DD' + mu I)^-1 a: a positive semidefinite matrix of rank one,
     whose norm is at most s / (1 + s), s = A^2 / mu, as |u|^2 <= a'u / mu and a'u <= s. To replace a
