@@ -502,3 +502,13 @@ def test_a9a_split_among_eight_converges(a9a):
     gaps = _gaps(a9a, [16] * 7 + [11], 60)
     assert gaps[19] < 5e-3
     assert gaps[59] < 1e-3
+
+
+@pytest.mark.parametrize("loss", ["hinge", "smooth-hinge"])
+def test_a_run_that_is_proved_to_converge_is_never_called_diverging(loss):
+    blocks, y = make_problem(21, n=100, sizes=(4, 4, 4))
+    coordinator, parties = solve(blocks, y, loss, rounds=400, rho=5.0)
+    assert coordinator.ending.reason == "rounds"
+    _, best = solve(blocks, y, loss, rounds=3000, rho=0.2)
+    last, low = (objective(make_prediction_loss(loss), y, found) for found in (parties, best))
+    assert last <= 1.05 * low

@@ -128,7 +128,7 @@ def test_a_seeded_private_fit_repeats_itself_and_warns(mode, bounds):
 def test_a_guarantee_is_reported_as_one_and_a_claim_is_not():
     blocks, y = make_problem(6)
     row = _private("row", ROW, epsilon=2.0).fit(blocks, y)
-    assert (row.epsilon_, row.delta_, row.neighbouring_) == (2.0, 1e-5, "replace")
+    assert (row.epsilon_, row.delta_, row.neighbouring_) == (2.0, 1e-5, "row")
     assert row.privacy_report_["whole_record"] > row.privacy_report_["tight"]
     assert all(np.linalg.norm(weights) <= 2.0 for weights in row.coefs_)
     column = _private("column", COLUMN).fit(blocks, y)
@@ -146,7 +146,7 @@ def test_a_guarantee_is_reported_as_one_and_a_claim_is_not():
 
 def test_an_accountant_is_charged_before_the_fit_for_a_record_in_all_the_parties():
     blocks, y = make_problem(8)
-    ledger = BudgetAccountant(epsilon=5.0, delta=1e-5, neighbouring="replace")
+    ledger = BudgetAccountant(epsilon=5.0, delta=1e-5, neighbouring="row")
     model = _private("row", ROW, accountant=ledger).fit(blocks, y)
     assert ledger.total().epsilon == pytest.approx(model.privacy_report_["whole_record"])
     with pytest.raises(BudgetError):
@@ -224,3 +224,15 @@ def test_new_samples_must_have_the_columns_of_the_fit():
         model.fit(np.eye(4), LABELS, evaluate_on=(np.eye(4), [0, 1, 7, 1]))
     with pytest.raises(ValueError, match="probabilities need loss='logistic', got 'hinge'"):
         SharingADMMClassifier("hinge").fit(np.eye(4), LABELS).predict_proba(np.eye(4))
+
+
+def test_what_can_be_refused_is_refused_before_the_budget_is_charged():
+    X, y = np.random.default_rng(0).standard_normal((20, 4)) / 10, [0, 1] * 10
+    ledger = BudgetAccountant(epsilon=5.0, delta=1e-5, neighbouring="row")
+    bounds = {"row_norm": 1.0, "radius": 1.0, "target_bound": 2.0}
+    model = SharingADMMClassifier(privacy="row", delta=1e-5, accountant=ledger, **bounds)
+    with pytest.raises(ValueError, match="evaluate_on has 20 rows and 19 targets"):
+        model.fit(X, y, parties=[2, 2], evaluate_on=(X, y[:-1]))
+    assert ledger.charges == ()
+    with pytest.raises(ValueError, match="an accountant goes with a private mode"):
+        SharingADMMClassifier(accountant=ledger).fit(X, y)

@@ -262,7 +262,7 @@ def test_noise_of_scale_zero_is_no_privacy_mode_bit_for_bit():
     blocks, y = make_problem(7)
     _, parties = solve(blocks, y, rounds=30, relaxation=1.8)
     terms = Terms.of(parties=3, rho=0.3, relaxation=1.8)
-    others = members(blocks, terms, GaussianPerturbation(0.0, Noise(0)))
+    others = members(blocks, terms, GaussianPerturbation(0.0, Noise(0), rounds=100))
     run(Coordinator(y, make_prediction_loss("logistic"), terms, rounds=30), others)
     assert weights(parties).tobytes() == weights(others).tobytes()
 
@@ -271,7 +271,7 @@ def test_every_message_carries_fresh_gaussian_noise_of_the_calibrated_scale():
     n, rounds, scale = 400, 25, 3.0
     D = np.zeros((n, 1))  # its messages are noise and nothing else
     terms = Terms.of(parties=1, rho=1.0)
-    party = Party(0, Columns(D), terms, GaussianPerturbation(scale, Noise(8)))
+    party = Party(0, Columns(D), terms, GaussianPerturbation(scale, Noise(8), rounds=100))
     drawn = np.array(
         [party.answer(Broadcast(t, np.zeros(n), 1.0)).prediction for t in range(1, rounds + 1)]
     )
@@ -285,7 +285,7 @@ def test_every_message_carries_fresh_gaussian_noise_of_the_calibrated_scale():
 def test_the_noisy_message_is_the_one_a_party_goes_on_from():
     D = np.random.default_rng(9).standard_normal((30, 2))
     terms = Terms.of(parties=1, rho=1.0)
-    party = Party(0, Columns(D), terms, GaussianPerturbation(5.0, Noise(10)))
+    party = Party(0, Columns(D), terms, GaussianPerturbation(5.0, Noise(10), rounds=100))
     sent = party.answer(Broadcast(1, np.ones(30), 1.0)).prediction
     party.answer(Broadcast(2, np.zeros(30), 1.0))
     wanted = make_step(Columns(D), L2(), None).solve(sent, terms.mu(1.0))
@@ -297,7 +297,7 @@ def test_given_its_messages_a_party_is_a_function_of_its_step_alone(relaxation):
     """What a message is added to follows from earlier messages and prices: no other secret."""
     rng = np.random.default_rng(11)
     terms = Terms.of(parties=1, rho=0.7, relaxation=relaxation)
-    perturbation = GaussianPerturbation(2.0, Noise(12), target_bound=1.0)
+    perturbation = GaussianPerturbation(2.0, Noise(12), rounds=100, target_bound=1.0)
     D = rng.standard_normal((20, 3))
     party, prices, sent = Party(0, Columns(D), terms, perturbation), [np.zeros(20)], [np.zeros(20)]
     excess = np.zeros(20)
@@ -315,7 +315,7 @@ def test_given_its_messages_a_party_is_a_function_of_its_step_alone(relaxation):
 def test_all_that_the_coordinator_does_follows_from_the_messages_and_the_labels():
     blocks, y = make_problem(13)
     terms = Terms.of(parties=3, rho=0.3)
-    parties = members(blocks, terms, GaussianPerturbation(0.5, Noise(14)))
+    parties = members(blocks, terms, GaussianPerturbation(0.5, Noise(14), rounds=100))
     settings = {"rounds": 12, "tol": 1e-9}
     coordinator = Coordinator(y, make_prediction_loss("logistic"), terms, **settings)
     broadcast, heard, states = coordinator.open(), [], []
@@ -363,11 +363,27 @@ def test_rows_and_columns_above_their_public_norm_are_refused():
     terms = Terms.of(parties=1, rho=1.0, constraint=Ball(1.5))
     rows = calibrate("row", terms, [2], 5, 1.0, 1e-5, ROW)
     rows.check(Columns(np.eye(2)), 0)
-    with pytest.raises(ValueError, match=r"row 1 of party 0 has norm 1\.41421, above .* = 1"):
+    with pytest.raises(ValueError, match=r"a row of party 0 .* row_norm = 1"):
         rows.check(Columns(np.array([[1.0, 0.0], [1.0, 1.0]])), 0)
-    with pytest.raises(ValueError, match="row 0 of party 0 has norm"):  # the constant counts
+    with pytest.raises(ValueError, match="a row of party 0"):  # the constant counts
         rows.check(Columns(np.eye(2), constant=True), 0)
     columns = calibrate("column", Terms.of(parties=1, rho=1.0), [2], 5, 1.0, 1e-5, COLUMN)
     columns.check(Columns(np.eye(9), constant=True), 0)  # the constant is nobody's secret
-    with pytest.raises(ValueError, match=r"column 1 of party 3 has norm 5, above .* = 2"):
+    with pytest.raises(ValueError, match=r"a column of party 3 .* column_norm = 2"):
         columns.check(Columns(np.array([[1.0, 5.0]])), 3)
+
+
+def test_a_private_party_answers_no_round_its_noise_was_not_made_for():
+    terms = Terms.of(parties=1, rho=1.0)
+    party = Party(0, Columns(np.eye(3)), terms, GaussianPerturbation(1.0, Noise(15), rounds=2))
+    party.answer(Broadcast(1, np.zeros(3), 1.0))
+    for broadcast, reason in [
+        (Broadcast(1, np.zeros(3), 1.0), "awaits round 2, got round 1"),
+        (Broadcast(2, np.zeros(1), 1.0), "numbers for 3 samples"),
+        (Broadcast(2, np.zeros(3), 1e9), "made for rho = 1, got 1e"),
+    ]:
+        with pytest.raises(ValueError, match=reason):
+            party.answer(broadcast)
+    party.answer(Broadcast(2, np.zeros(3), 1.0))
+    with pytest.raises(ValueError, match="made for 2 rounds, got round 3"):
+        party.answer(Broadcast(3, np.zeros(3), 1.0))

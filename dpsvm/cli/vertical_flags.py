@@ -7,7 +7,6 @@ from dpsvm.admm.sharing.regularisers import PENALTIES
 from dpsvm.admm.sharing.terms import METHODS
 from dpsvm.cli.options import Flag, number, one_of, positive, reader, whole
 from dpsvm.losses import PREDICTION_LOSSES
-from dpsvm.privacy.guarantee import check_delta
 
 
 def _sizes(text: str) -> tuple[int, ...]:
@@ -94,7 +93,7 @@ PRIVACY_FLAGS = (
         "delta",
         "likewise; required with --privacy",
         ("x",),
-        reader(check_delta, "a number between 0 and 1, neither included"),
+        number("a number between 0 and 1, neither included", lambda value: 0.0 < value < 1.0),
     ),
     Flag("--row-norm", "row_norm", "row: bound on the norm of a row", ("x",), positive),
     Flag("--radius", "radius", "row: bound on the norm of a party's weights", ("x",), positive),

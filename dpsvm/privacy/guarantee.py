@@ -12,9 +12,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-NEIGHBOURING = ("add-remove", "replace", "column")
+NEIGHBOURING = ("add-remove", "replace", "column", "row")
 """What may differ between neighbouring data: a record more or less, another record in the place
-of one, or one feature column of one party."""
+of one, one feature column of one party, or the features of one row, its label being public."""
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,8 @@ class DivergenceGuard:
     [False, False, False, False, False, True]
     """
 
-    def __init__(self, loss_at_zero: float) -> None:
+    def __init__(self, loss_at_zero: float, *, proved: bool = False) -> None:
+        self._proved = proved  # convergence is: then only numbers that are not finite count
         self._least_loss = _NOTHING * loss_at_zero
         self._best = {"residual": math.inf, "loss": math.inf}
         self._worse = dict.fromkeys(self._best, 0)
@@ -56,6 +57,8 @@ class DivergenceGuard:
         """Whether the run diverges, given the primal residual and the loss of a round."""
         if not (math.isfinite(residual) and math.isfinite(loss)):
             return True
+        if self._proved:
+            return False
         floors = {"residual": _NEGLIGIBLE, "loss": self._least_loss}
         for name, value in (("residual", residual), ("loss", loss)):
             self._best[name] = min(self._best[name], max(value, floors[name]))
@@ -111,7 +114,9 @@ class Coordinator:
         self.released_loss = self._loss_of(self.z)  # w sum l(S): a function of messages and labels
         self.ending: Ending | None = None
         self._parts: Array | None = None  # z_m, a row for each party
-        self._guard = DivergenceGuard(self.released_loss)
+        convex = min(loss.least_curvature, terms.penalty.least_curvature) >= 0.0
+        proved = convex and terms.kappa >= terms.parties and not adaptive
+        self._guard = DivergenceGuard(self.released_loss, proved=proved)
         self._lowest_loss = math.inf
 
     def open(self) -> Broadcast:

@@ -126,7 +126,8 @@ class BaseSharingADMM(BaseEstimator):  # type: ignore[misc]
         self : object
             The fitted estimator.
         """
-        self.__dict__.pop("coef_", None)  # a fit that fails leaves no fitted model
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)  # a fit that fails leaves no fitted model
         self._validate_params()
         blocks, layout = split(X, parties)
         target = self._target(y)
@@ -138,8 +139,9 @@ class BaseSharingADMM(BaseEstimator):  # type: ignore[misc]
             Columns(block, constant=party == self.intercept_party)
             for party, block in enumerate(blocks)
         ]
-        calibration, noise = self._calibrated(terms, columns)
         self._layout = layout
+        evaluation = self._evaluation(evaluate_on)  # what can be refused is refused before a charge
+        calibration, noise = self._calibrated(terms, columns)
         members = [
             Party(m, own, terms, calibration.perturbation(m, noise) if calibration else None)
             for m, own in enumerate(columns)
@@ -153,7 +155,7 @@ class BaseSharingADMM(BaseEstimator):  # type: ignore[misc]
             adaptive=bool(self.adaptive_rho),
         )
         history = History(private=self.privacy is not None)
-        recorder = Recorder(history, self._evaluation(evaluate_on))
+        recorder = Recorder(history, evaluation)
         ending = run(coordinator, members, recorder if self.track else None)
         self._keep(coordinator, members, history, ending)
         self._keep_privacy(calibration, seeded=noise.seeded)
@@ -199,6 +201,8 @@ class BaseSharingADMM(BaseEstimator):  # type: ignore[misc]
         """The noise of a private mode, charged before anything is released."""
         noise = Noise(self.random_state)
         if self.privacy is None:
+            if self.accountant is not None:
+                raise ValueError("an accountant goes with a private mode, got privacy=None")
             return None, noise
         if self.adaptive_rho:
             raise ValueError("a private mode needs a fixed rho, got adaptive_rho=True")
@@ -243,7 +247,13 @@ class BaseSharingADMM(BaseEstimator):  # type: ignore[misc]
     def _evaluation(self, data: tuple[Any, Any] | None) -> tuple[list[Any], Array] | None:
         if data is None:
             return None
-        return [own.matrix for own in self._columns(data[0])], self._known_target(data[1])
+        matrices = [own.matrix for own in self._columns(data[0])]
+        target = self._known_target(data[1])
+        if len(target) != matrices[0].shape[0]:
+            raise ValueError(
+                f"evaluate_on has {matrices[0].shape[0]} rows and {len(target)} targets"
+            )
+        return matrices, target
 
     def _keep(
         self,

@@ -18,6 +18,9 @@ Array = NDArray[np.float64]
 class Perturbation(Protocol):
     """What a private mode does to the one thing a party reads and the one thing it sends."""
 
+    rounds: int
+    """How many messages the noise was made for."""
+
     def bound(self, target: Array) -> Array:
         """The target, clipped to its public bound."""
 
@@ -63,9 +66,11 @@ class Party:
         self._price, self._rho = np.zeros(columns.n_samples), terms.rho
         self._excess = np.zeros(columns.n_samples)  # S - z
         self._kept = self.weights, self.fitted
+        self._round = 0
 
     def answer(self, broadcast: Broadcast) -> Contribution:
         """Take the step of a round and return the message that follows from it."""
+        self._check(broadcast)
         if broadcast.keep:
             self._kept = self.weights, self.fitted
         resistance = self.terms.kappa * broadcast.rho
@@ -79,6 +84,27 @@ class Party:
             released = self.perturbation.release(released)
         self.sent = self._relaxed(released, broadcast)
         return Contribution(broadcast.round, self.index, self.sent)
+
+    def _check(self, broadcast: Broadcast) -> None:
+        """Refuse what the step, or in a private mode the noise, was not made for."""
+        if broadcast.round != self._round + 1:
+            raise ValueError(
+                f"party {self.index} awaits round {self._round + 1}, got round {broadcast.round}"
+            )
+        price = broadcast.price
+        if price.shape != self.sent.shape:
+            raise ValueError(f"a price of {price.shape} numbers for {len(self.sent)} samples")
+        if self.perturbation is not None:
+            if broadcast.rho != self.terms.rho:
+                raise ValueError(
+                    f"the noise was made for rho = {self.terms.rho:g}, got {broadcast.rho:g}"
+                )
+            if broadcast.round > self.perturbation.rounds:
+                raise ValueError(
+                    f"the noise was made for {self.perturbation.rounds} rounds, got round "
+                    f"{broadcast.round}"
+                )
+        self._round = broadcast.round
 
     def close(self, ending: Ending) -> None:
         """End the run: after a divergence, with the best weights there were."""

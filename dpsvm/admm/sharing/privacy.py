@@ -121,7 +121,8 @@ def corollary_1(rounds: int, epsilon: float, delta: float) -> tuple[float, float
     """
     spent = rounds * delta
     spread = epsilon * math.sqrt(2.0 * rounds * math.log(1.0 / spent)) if spent < 1.0 else math.inf
-    return spread + rounds * epsilon * math.expm1(epsilon), 2.0 * spent
+    growth = math.expm1(epsilon) if epsilon < 700.0 else math.inf
+    return spread + rounds * epsilon * growth, 2.0 * spent
 
 
 def classical_noise(epsilon: float, delta: float) -> float:
@@ -206,10 +207,11 @@ class GaussianPerturbation:
         scale: float,
         noise: Noise,
         *,
+        rounds: int = 1,
         target_bound: float | None = None,
         target_norm: float | None = None,
     ) -> None:
-        self.scale, self._noise = scale, noise
+        self.scale, self.rounds, self._noise = scale, rounds, noise
         self._entry, self._norm = target_bound, target_norm
 
     def bound(self, target: Array) -> Array:
@@ -236,7 +238,7 @@ class Calibration:
     >>> terms = Terms.of(parties=2, rho=0.5, constraint=Ball(1.0))
     >>> found = calibrate("row", terms, [66, 57], 20, 1.0, 1e-5, bounds)
     >>> print(found.guarantee)
-    epsilon = 1, delta = 1e-05 (replace)
+    epsilon = 1, delta = 1e-05 (row)
     >>> found.noise_scales[0] > 10 * found.sensitivities[0]
     True
     """
@@ -266,27 +268,26 @@ class Calibration:
         """What is proved of the messages of one party; None in mode "paper"."""
         if self.mode == "paper":
             return None
-        relation = "replace" if self.mode == "row" else "column"
-        return Guarantee(self.epsilon, self.delta, relation)
+        return Guarantee(self.epsilon, self.delta, self.mode)
 
     def check(self, columns: Columns, party: int) -> None:
         """Refuse data that exceed the public bounds."""
-        for name, norms in (("row", columns.row_norms), ("column", columns.column_norms)):
-            if self.mode != name:
-                continue
-            found, limit = norms(), self.bounds[f"{name}_norm"]
-            worst = int(np.argmax(found))
-            if found[worst] > limit * _OVER:
-                raise ValueError(
-                    f"{name} {worst} of party {party} has norm {found[worst]:.6g}, above the "
-                    f"public bound {name}_norm = {limit:g}"
-                )
+        norms = {"row": columns.row_norms, "column": columns.column_norms}.get(self.mode)
+        if norms is None:
+            return
+        limit = self.bounds[f"{self.mode}_norm"]
+        if np.max(norms(), initial=0.0) > limit * _OVER:  # which one, and by how much, is private
+            raise ValueError(
+                f"a {self.mode} of party {party} has a norm above the public bound "
+                f"{self.mode}_norm = {limit:g}"
+            )
 
     def perturbation(self, party: int, noise: Noise) -> GaussianPerturbation:
         """What the mode does to the messages of a party."""
         return GaussianPerturbation(
             self.noise_scales[party],
             noise,
+            rounds=self.rounds,
             target_bound=self.bounds.get("target_bound"),
             target_norm=self.bounds.get("target_norm"),
         )
