@@ -420,7 +420,11 @@ from dpsvm.cli.private_interrupt import prompt_interrupt
 waits = iter([True, True, False])
 with prompt_interrupt(lambda: "last words", busy=lambda: next(waits)):
     print("ready", flush=True)
-    hashlib.pbkdf2_hmac("sha256", b"", b"", 10**9)  # many minutes in one call
+    while True:
+        try:
+            hashlib.pbkdf2_hmac("sha256", b"", b"", 10**9)  # many minutes in one call
+        except KeyboardInterrupt:
+            pass  # the signal came before the call had begun
 """
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dpsvm.cli.compare_flags import KERNEL_FLAGS
 from dpsvm.cli.options import Flag, number, one_of, positive, reader, table_flag, whole
 from dpsvm.losses import LOSSES
 from dpsvm.privacy.audit import CANARIES, NEIGHBOURING
@@ -90,18 +91,7 @@ AUDIT_FLAGS = (
     ),
 )
 MACHINE_FLAGS = (
-    table_flag(
-        "kernel",
-        "type",
-        default="linear",
-        default_text="0",
-        choices=("  0 linear, 1 poly, 2 rbf, 3 sigmoid",),
-    ),
-    table_flag("degree", "degree"),
-    table_flag(
-        "gamma", "gamma", meaning="gamma in the kernel", default_text="1/number of features"
-    ),
-    table_flag("coef0", "coef0"),
+    *(flag for flag in KERNEL_FLAGS if flag.name in ("kernel", "degree", "gamma", "coef0")),
     table_flag("C", "cost", default=None, default_text="1"),
     table_flag("tol", "tolerance"),
     table_flag("shrinking", "0|1"),

@@ -14,10 +14,10 @@ from typing import Any, NoReturn
 from dpsvm.cli.options import Flag, number, one_of, parse, positive, reader, whole
 from dpsvm.cli.train_flags import DPSVM_FLAGS, LIBSVM_FLAGS
 from dpsvm.losses import LOSSES
+from dpsvm.privacy.guarantee import OF_RECORDS
 from dpsvm.privacy.methods import METHODS
 
 _LARGEST_INT = 2**31 - 1
-_RELATIONS = ("add-remove", "replace")
 
 
 def _labels(text: str) -> tuple[int, ...]:
@@ -118,7 +118,7 @@ PRIVATE_FLAGS = (
         "neighbouring",
         "what the guarantee protects: add-remove (a record more or less) or replace",
         ("relation",),
-        one_of(_RELATIONS),
+        one_of(OF_RECORDS),
         default_text="add-remove; replace for objective",
     ),
     Flag(

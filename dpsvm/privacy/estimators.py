@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dpsvm.losses import LOSSES, Loss, make_loss
 from dpsvm.privacy.accountant import BudgetAccountant
-from dpsvm.privacy.guarantee import check_delta, check_epsilon
+from dpsvm.privacy.guarantee import OF_RECORDS, check_delta, check_epsilon
 from dpsvm.privacy.methods import METHODS, Mechanism, Setup, calibrate
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.plan import PrivacyPlan, automatic_C, budget_split
@@ -72,12 +72,55 @@ class BasePrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         "fit_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 1e-100, 1e100, closed="both")],
         "class_weight": [dict, None],
-        "neighbouring": [StrOptions({"add-remove", "replace"}), None],
+        "neighbouring": [StrOptions(set(OF_RECORDS)), None],
         "n_steps": [Interval(Integral, 1, None, closed="left")],
         "batch_rate": [Interval(Real, 0, 1, closed="right")],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "accountant": [BudgetAccountant, None],
     }
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        *,
+        method: str = "objective-gaussian",
+        kernel: str = "linear",
+        gamma: float | str | None = None,
+        n_components: int = 50,
+        feature_seed: int = 0,
+        data_norm: float | None = None,
+        classes: ArrayLike | None = None,
+        C: float | str = "auto",
+        fit_intercept: bool = True,
+        intercept_scaling: float = 0.3,
+        class_weight: Mapping[Any, float] | str | None = None,
+        neighbouring: str | None = None,
+        n_steps: int = 50,
+        batch_rate: float = 1.0,
+        tol: float = 1e-6,
+        accountant: BudgetAccountant | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.method = method
+        self.kernel = kernel
+        self.gamma = gamma
+        self.n_components = n_components
+        self.feature_seed = feature_seed
+        self.data_norm = data_norm
+        self.classes = classes
+        self.C = C
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.neighbouring = neighbouring
+        self.n_steps = n_steps
+        self.batch_rate = batch_rate
+        self.tol = tol
+        self.accountant = accountant
+        self.random_state = random_state
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -386,7 +429,7 @@ class PrivateSVC(BasePrivateClassifier):
         and "output-laplace" are pure in any case.
     method : {"objective-gaussian", "objective", "output", "gradient", "output-laplace"}, \
 default="objective-gaussian"
-        "objective-gaussian" adds a random linear term to the objective: the best accuracy.
+        "objective-gaussian" adds a random linear term to the objective.
         "objective" does so with pure privacy, for replaced records only. "output" adds noise to the
         weights, "gradient" to every step of a gradient descent. "output-laplace" is a baseline.
     loss : {"huber", "smooth", "logistic", "hinge"}, default="huber"
@@ -494,27 +537,29 @@ default="objective-gaussian"
         accountant: BudgetAccountant | None = None,
         random_state: Any = None,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.method = method
         self.loss = loss
         self.width = width
-        self.kernel = kernel
-        self.gamma = gamma
-        self.n_components = n_components
-        self.feature_seed = feature_seed
-        self.data_norm = data_norm
-        self.classes = classes
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.neighbouring = neighbouring
-        self.n_steps = n_steps
-        self.batch_rate = batch_rate
-        self.tol = tol
-        self.accountant = accountant
-        self.random_state = random_state
+        super().__init__(
+            epsilon,
+            delta,
+            method=method,
+            kernel=kernel,
+            gamma=gamma,
+            n_components=n_components,
+            feature_seed=feature_seed,
+            data_norm=data_norm,
+            classes=classes,
+            C=C,
+            fit_intercept=fit_intercept,
+            intercept_scaling=intercept_scaling,
+            class_weight=class_weight,
+            neighbouring=neighbouring,
+            n_steps=n_steps,
+            batch_rate=batch_rate,
+            tol=tol,
+            accountant=accountant,
+            random_state=random_state,
+        )
 
     def _loss(self) -> Loss:
         return make_loss(self.loss, float(self.width))
@@ -534,49 +579,6 @@ class PrivateLogisticRegression(BasePrivateClassifier):
     >>> model.predict_proba([[-1.0], [1.0]]).argmax(axis=1)
     array([0, 1])
     """
-
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float | None = None,
-        *,
-        method: str = "objective-gaussian",
-        kernel: str = "linear",
-        gamma: float | str | None = None,
-        n_components: int = 50,
-        feature_seed: int = 0,
-        data_norm: float | None = None,
-        classes: ArrayLike | None = None,
-        C: float | str = "auto",
-        fit_intercept: bool = True,
-        intercept_scaling: float = 0.3,
-        class_weight: Mapping[Any, float] | str | None = None,
-        neighbouring: str | None = None,
-        n_steps: int = 50,
-        batch_rate: float = 1.0,
-        tol: float = 1e-6,
-        accountant: BudgetAccountant | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.method = method
-        self.kernel = kernel
-        self.gamma = gamma
-        self.n_components = n_components
-        self.feature_seed = feature_seed
-        self.data_norm = data_norm
-        self.classes = classes
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.neighbouring = neighbouring
-        self.n_steps = n_steps
-        self.batch_rate = batch_rate
-        self.tol = tol
-        self.accountant = accountant
-        self.random_state = random_state
 
     def _loss(self) -> Loss:
         return make_loss("logistic")

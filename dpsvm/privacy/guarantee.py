@@ -16,6 +16,9 @@ NEIGHBOURING = ("add-remove", "replace", "column", "row")
 """What may differ between neighbouring data: a record more or less, another record in the place
 of one, one feature column of one party, or the features of one row, its label being public."""
 
+OF_RECORDS = ("add-remove", "replace")
+"""The relations between data that differ in one whole record, label included."""
+
 
 @dataclass(frozen=True)
 class Guarantee:

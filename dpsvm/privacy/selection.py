@@ -18,7 +18,7 @@ from sklearn.utils import column_or_1d
 
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.accounting import Pure
-from dpsvm.privacy.guarantee import check_epsilon, check_neighbouring
+from dpsvm.privacy.guarantee import OF_RECORDS, check_epsilon, check_neighbouring
 from dpsvm.privacy.noise import Noise
 from dpsvm.warnings import PrivacyLeakWarning
 
@@ -59,7 +59,7 @@ def noisy_best(
     if counts.ndim != 1 or len(counts) == 0 or not np.all(np.isfinite(counts)):
         raise ValueError(f"errors must be a list of at least one finite count, got {errors!r}")
     check_epsilon(epsilon)
-    check_neighbouring(neighbouring, ("add-remove", "replace"))
+    check_neighbouring(neighbouring, OF_RECORDS)
     noise = Noise(random_state)
     if noise.seeded:
         warn_of_seed(stacklevel=2)

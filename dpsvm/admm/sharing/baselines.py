@@ -21,7 +21,7 @@ from scipy.optimize import minimize
 
 from dpsvm.admm.sharing.columns import Columns
 from dpsvm.admm.sharing.coordinator import Coordinator
-from dpsvm.admm.sharing.messages import Broadcast, Ending
+from dpsvm.admm.sharing.messages import Broadcast, Contribution, Ending
 from dpsvm.admm.sharing.party import Party
 from dpsvm.admm.sharing.run import Watch, run
 from dpsvm.admm.sharing.terms import Terms, automatic_rho, check_positive
@@ -95,20 +95,18 @@ def gauss_seidel(
     """
     if parties[0].terms.kappa != 1.0:
         raise ValueError(f"Gauss-Seidel needs kappa = 1, got {parties[0].terms.kappa:g}")
-    broadcast = coordinator.open()
-    while coordinator.ending is None:
-        contributions, price = [], broadcast.price
-        for party in parties:
-            before = party.sent
-            now = Broadcast(broadcast.round, price, broadcast.rho, broadcast.keep)
-            contributions.append(party.answer(now))
-            price = price + broadcast.rho * (party.sent - before)
-        broadcast = coordinator.gather(contributions)
-        if watch is not None:
-            watch(coordinator, parties)
+    return run(coordinator, parties, watch, one_after_the_other)
+
+
+def one_after_the_other(parties: Sequence[Party], broadcast: Broadcast) -> list[Contribution]:
+    """Every party answers a price that has moved with the answers before its own."""
+    contributions, price = [], broadcast.price
     for party in parties:
-        party.close(coordinator.ending)
-    return coordinator.ending
+        before = party.sent
+        now = Broadcast(broadcast.round, price, broadcast.rho, broadcast.keep)
+        contributions.append(party.answer(now))
+        price = price + broadcast.rho * (party.sent - before)
+    return contributions
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,14 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from dpsvm.admm.sharing.coordinator import Coordinator
-from dpsvm.admm.sharing.messages import Ending
+from dpsvm.admm.sharing.messages import Broadcast, Contribution, Ending
 from dpsvm.admm.sharing.party import Party
 
 Watch = Callable[[Coordinator, Sequence[Party]], None]
 """Called after every round; looks and changes nothing."""
 
 
-def run(coordinator: Coordinator, parties: Sequence[Party], watch: Watch | None = None) -> Ending:
+Answers = Callable[[Sequence[Party], Broadcast], list[Contribution]]
+"""How the parties answer a broadcast."""
+
+
+def all_at_once(parties: Sequence[Party], broadcast: Broadcast) -> list[Contribution]:
+    """Every party answers what was broadcast, and hears of the others in the next round."""
+    return [party.answer(broadcast) for party in parties]
+
+
+def run(
+    coordinator: Coordinator,
+    parties: Sequence[Party],
+    watch: Watch | None = None,
+    answers: Answers = all_at_once,
+) -> Ending:
     """Broadcast, answer, gather, until the coordinator ends it.
 
     >>> import numpy as np
@@ -28,8 +42,7 @@ def run(coordinator: Coordinator, parties: Sequence[Party], watch: Watch | None 
     """
     broadcast = coordinator.open()
     while coordinator.ending is None:
-        contributions = [party.answer(broadcast) for party in parties]
-        broadcast = coordinator.gather(contributions)
+        broadcast = coordinator.gather(answers(parties, broadcast))
         if watch is not None:
             watch(coordinator, parties)
     for party in parties:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dpsvm.losses import Loss
 from dpsvm.privacy.accounting import Event
-from dpsvm.privacy.guarantee import Guarantee, check_neighbouring
+from dpsvm.privacy.guarantee import OF_RECORDS, Guarantee, check_neighbouring
 from dpsvm.privacy.noise import Noise, to_grid
 
 Array = NDArray[np.float64]
@@ -45,7 +45,7 @@ class Setup:
     rate: float = 1.0  # share of the rows a gradient step draws
 
     def __post_init__(self) -> None:
-        check_neighbouring(self.neighbouring, ("add-remove", "replace"))
+        check_neighbouring(self.neighbouring, OF_RECORDS)
 
     @property
     def lam(self) -> float:

@@ -1,4 +1,4 @@
-"""Objective perturbation with a Gaussian linear term: the best accuracy."""
+"""Objective perturbation with a Gaussian linear term: the default."""
 
 from __future__ import annotations
 
