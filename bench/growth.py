@@ -102,8 +102,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--libraries", nargs="+", choices=LIBRARIES, default=list(LIBRARIES))
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--threads", type=int, default=Limits.threads)
+    parser.add_argument("--lock", type=Path, help="a file whose lock every run holds (flock)")
     options = parser.parse_args(argv)
-    plan = Plan(1 if options.quick else options.repeats, options.threads)
+    plan = Plan(1 if options.quick else options.repeats, options.threads, lock=options.lock)
     sizes = QUICK_SIZES if options.quick else SIZES
     table, verdicts = growth_table(sizes, options.libraries, plan)
     lines = [verdict.line for verdict in verdicts]

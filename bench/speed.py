@@ -4,10 +4,9 @@
     python bench/speed.py ../shared --all      # everything, in float64 and in float32
 
 Every fit runs in a fresh process on the same saved arrays, with the same tolerance, cache and
-threads; the libraries take turns, round after round, and the median counts. With --all that is
-five rounds, but a library whose first run took more than 5 s and 3 times dpsvm's is run twice;
-the column "runs" tells. After the fit the first 2000 rows are predicted. --all takes an hour or
-two and records after every workload; the first verdict says what is still missing.
+threads; the libraries take turns, round after round, and the median counts: of five rounds with
+--all, of three without. After the fit the first 2000 rows are predicted. --all takes two hours
+and records after every workload; the first verdict says what is still missing.
 
 The dual objective is worked out afresh from each library's support vectors in the first round,
 so a fast wrong answer shows; the difference is to LIBSVM's, or to scikit-learn's where LIBSVM is
@@ -61,7 +60,7 @@ def measure(
         if name in (workload.libraries or ADAPTERS)
         and ADAPTERS[name].suits(workload.estimator, workload.params)
     ]
-    plan = Plan(options.repeats, options.threads, QUERIES)
+    plan = Plan(options.repeats, options.threads, QUERIES, options.lock)
     with tempfile.TemporaryDirectory() as folder:
         saved = Path(folder, "problem.npz")
         problem.save(saved)
@@ -78,6 +77,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--float32", action="store_true", help="rows in single precision")
     parser.add_argument("--repeats", type=int, help="rounds (default: 3; 5 with --all)")
     parser.add_argument("--threads", type=int, default=Limits.threads)
+    parser.add_argument("--lock", type=Path, help="a file whose lock every run holds (flock)")
     options = parser.parse_args(argv)
     if options.quick:
         options.repeats, options.workloads = 1, options.workloads or ["heart"]

@@ -1,18 +1,21 @@
 """The libraries take turns on one saved problem, every fit in a fresh process.
 
-A library whose first run took more than 5 s and 3 times dpsvm's is run twice, not more: its
-place is clear. One that fails, or gives no answer in half an hour, is not asked again.
+A library that fails, or gives no answer in half an hour, is not asked again. On a machine that
+has other work to do, each run holds the lock of a file meanwhile, and leaves a moment after it:
+what is started with flock(1) on that file waits for its turn.
 """
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import os
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,8 +23,8 @@ from typing import Any
 from common import busy_seconds, note
 
 OWN = "dpsvm"
-SLOW_SECONDS, SLOW_TIMES, SLOW_RUNS = 5, 3, 2
 PATIENCE = 1800  # seconds
+MOMENT = 0.2  # seconds between runs in which another process can take the lock
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,7 @@ class Plan:
     repeats: int
     threads: int
     queries: int = 0  # rows to predict after the fit
+    lock: Path | None = None  # held while a run lasts
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,18 @@ class Runs:
 
     def first(self, what: str) -> Any:
         return self.answers[0].get(what)
+
+
+@contextlib.contextmanager
+def holding(lock: Path | None) -> Iterator[None]:
+    """Have the lock of the file, if one is named."""
+    if lock is None:
+        yield
+        return
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+    time.sleep(MOMENT)
 
 
 def fit_once(library: str, problem: Path, plan: Plan, *, objective: bool) -> dict[str, Any]:
@@ -93,18 +109,11 @@ def take_turns(
     answers: dict[str, list[dict[str, Any]]] = {library: [] for library in libraries}
     for turn in range(plan.repeats):
         for library, known in answers.items():
-            if _settled(known, answers.get(OWN, [])):
+            if any("absent" in answer for answer in known):
                 continue
-            answer = fit_once(library, problem, plan, objective=objective and turn == 0)
+            with holding(plan.lock):
+                answer = fit_once(library, problem, plan, objective=objective and turn == 0)
             known.append(answer)
             told = answer.get("absent") or f"{answer['seconds']:.2f} s"
             note(f"{name} {turn + 1}/{plan.repeats} {library}: {told}")
     return {library: Runs(known) for library, known in answers.items()}
-
-
-def _settled(known: Sequence[dict[str, Any]], own: Sequence[dict[str, Any]]) -> bool:
-    if any("absent" in answer for answer in known):
-        return True
-    if len(known) < SLOW_RUNS or not own or "absent" in own[0]:
-        return False
-    return bool(known[0]["seconds"] > max(SLOW_SECONDS, SLOW_TIMES * own[0]["seconds"]))
