@@ -29,8 +29,12 @@ class PaperRun:
         count, n = len(self.blocks), len(self.y)
         x = [np.zeros(D.shape[1]) for D in self.blocks]
         sent = [np.zeros(n) for _ in self.blocks]
-        total = z = dual = np.zeros(n)
+        total = dual = np.zeros(n)
         for _ in range(rounds):
+            begun = time.perf_counter()
+            z = np.array([self._sample(*one) for one in zip(self.y, total, dual, strict=True)])
+            self.seconds["z"] += time.perf_counter() - begun
+            dual = dual + self.rho * (total - z)
             price = dual + self.rho * (total - z)
             begun = time.perf_counter()
             for m, D in enumerate(self.blocks):
@@ -38,10 +42,6 @@ class PaperRun:
                 sent[m] = D @ x[m]
             self.seconds["x"] += time.perf_counter() - begun
             total = np.add.reduce(sent)
-            begun = time.perf_counter()
-            z = np.array([self._sample(*one) for one in zip(self.y, total, dual, strict=True)])
-            self.seconds["z"] += time.perf_counter() - begun
-            dual = dual + self.rho * (total - z)
         return np.concatenate(x)
 
     def _party(

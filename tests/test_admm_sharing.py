@@ -24,6 +24,7 @@ from sharing_problems import (
     two_blocks,
     weights,
 )
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso, LogisticRegression
 from sklearn.svm import LinearSVC
 
@@ -31,7 +32,7 @@ import dpsvm.admm.sharing
 from dpsvm.admm.sharing import Columns, Contribution, Coordinator, Terms, run
 from dpsvm.admm.sharing.coordinator import DivergenceGuard
 from dpsvm.admm.sharing.history import History, Recorder, assumptions, lyapunov, objective
-from dpsvm.admm.sharing.regularisers import L1, Ball, Box, GemanMcClure
+from dpsvm.admm.sharing.regularisers import L1, L2, Ball, Box, GemanMcClure
 from dpsvm.admm.sharing.steps import BallStep, RidgeStep, make_step
 from dpsvm.data import load_libsvm
 from dpsvm.losses import Squared, make_prediction_loss
@@ -338,6 +339,44 @@ def test_the_l1_step_is_stationary_and_forms_no_gram_matrix_of_wide_columns(
     assert np.all(pull[x == low] <= -0.5 + 1e-9)
 
 
+@pytest.mark.parametrize(
+    ("shape", "largest"), [((100, 10), 1e5), ((10, 40), 30.0)], ids=["tall", "wide"]
+)
+def test_columns_of_very_different_sizes_give_the_lasso_and_the_box_all_the_same(shape, largest):
+    rng = np.random.default_rng(28)
+    sizes = np.geomspace(1, largest, shape[1])
+    D = rng.standard_normal(shape) * sizes
+    target = D @ (rng.standard_normal(shape[1]) / sizes) + rng.standard_normal(shape[0])
+
+    def value(x, penalty):
+        return np.sum((D @ x - target) ** 2) / 2 + penalty(x)
+
+    def l1(x):
+        return 0.1 * np.abs(x).sum()
+
+    def l2(x):
+        return 0.05 * x @ x
+
+    x = make_step(Columns(D), L1(), None).solve(target, 0.1)
+    lasso = Lasso(alpha=0.1 / shape[0], fit_intercept=False, tol=1e-12, max_iter=10**6)
+    assert value(x, l1) <= value(lasso.fit(D, target).coef_, l1) * (1 + 1e-9)
+    box = Box(-0.3, 0.3)
+    x = make_step(Columns(D), L2(), box).solve(target, 0.1)
+    stacked = np.vstack([D, np.sqrt(0.1) * np.eye(shape[1])])
+    goal = np.concatenate([target, np.zeros(shape[1])])
+    reference = lsq_linear(stacked, goal, (box.low, box.high), tol=1e-14).x
+    assert value(x, l2) <= value(reference, l2) * (1 + 1e-9)
+    assert np.all((x >= box.low) & (x <= box.high))
+
+
+def test_a_step_that_is_not_exact_says_so(monkeypatch):
+    monkeypatch.setattr("dpsvm.admm.sharing.steps._MOST_STEPS", 3)
+    D = np.random.default_rng(29).standard_normal((30, 4)) * [1, 10, 100, 1000]
+    step = make_step(Columns(D), L1(), Ball(0.5))
+    with pytest.warns(ConvergenceWarning, match="was not exact after 3 gradient steps"):
+        step.solve(np.ones(30), 0.1)
+
+
 @pytest.mark.parametrize("mu", [1e-18, 1e-25])
 def test_columns_that_depend_on_each_other_but_for_rounding_are_fitted_all_the_same(mu):
     rng = np.random.default_rng(27)
@@ -379,13 +418,17 @@ def test_a_non_convex_loss_ends_at_a_stationary_point():
 
 
 @pytest.mark.parametrize("rho", [0.002, 0.02, 0.2, 2.0, 20.0])
-def test_an_adaptive_rho_comes_into_range_from_far_away(rho):
+@pytest.mark.parametrize("loss", ["logistic", "smooth-hinge", "hinge"])
+def test_an_adaptive_rho_comes_into_range_from_far_away(rho, loss):
     blocks, y = make_problem(21, n=300)
     history = History()
-    solve(blocks, y, rho=rho, rounds=60, adaptive=True, relaxation=1.8, watch=Recorder(history))
-    x = _optimum(blocks, y, "logistic", 1.0)
-    lowest = np.logaddexp(0, -y * (np.hstack(blocks) @ x)).sum() + x @ x / 2
-    assert history["objective"][-1] <= lowest * (1 + 1e-3)
+    settings = {"rho": rho, "adaptive": True, "relaxation": 1.8, "watch": Recorder(history)}
+    coordinator, _ = solve(blocks, y, loss, rounds=100, **settings)
+    assert coordinator.ending.reason == "rounds"
+    assert history["rho"][0] == rho
+    _, best = solve(blocks, y, loss, rounds=3000, tol=1e-9)
+    lowest = objective(make_prediction_loss(loss), y, best)
+    assert history["objective"][-1] <= lowest * (1 + 2e-3)
 
 
 # Divergence

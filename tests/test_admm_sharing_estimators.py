@@ -14,6 +14,7 @@ from sklearn.linear_model import Ridge
 from sklearn.utils import estimator_checks
 
 from dpsvm.admm import Ball, Box, SharingADMMClassifier, SharingADMMRegressor
+from dpsvm.admm.sharing.comparison import compare
 from dpsvm.privacy import BudgetAccountant, BudgetError
 from dpsvm.warnings import PrivacyLeakWarning
 
@@ -166,7 +167,7 @@ LABELS = [0, 1, 0, 1]
     ("X", "y", "parties", "told"),
     [
         ([np.ones((4, 1)), np.ones((3, 1))], LABELS, None, "same rows, got [4, 3] of them"),
-        ([np.ones((4, 1)), np.ones((4, 0))], LABELS, None, "0 feature(s)"),
+        ([np.ones((4, 1)), np.ones((4, 0))], LABELS, None, "block 1 has 0 feature(s)"),
         (np.ones((4, 3)), LABELS, [3, 0], "party 1 has no columns"),
         (np.ones((4, 3)), LABELS, [2, 2], "parties = [2, 2] are 4 columns, X has 3"),
         (np.ones((4, 3)), LABELS, [[0, 1], []], "party 1 has no columns"),
@@ -175,6 +176,8 @@ LABELS = [0, 1, 0, 1]
         (np.ones((4, 3)), LABELS, [[0, 1], [7]], "do not name columns of X, which has 3"),
         (np.ones((4, 3)), LABELS, [], "at least one block"),
         (np.ones((4, 3)), LABELS, 2, "a list of sizes or of columns, got 2"),
+        (np.ones((4, 3)), LABELS, [[[0, 1]], [2]], "party 0 must be a list of columns"),
+        ([np.ones((4, 1)), np.ones(4)], LABELS, None, "Expected 2D array, got 1D array"),
         (TWO, LABELS, [1, 2], "a list of blocks is already split"),
         (TWO, [0, 1, 2, 0], None, "y must hold two classes, got 3 classes"),
         (TWO, [1, 1, 1, 1], None, "y must hold two classes, got 1 class"),
@@ -241,6 +244,14 @@ def test_new_samples_must_have_the_names_of_the_fit():
     assert model.feature_names_in_.tolist() == list("abcd")
     with pytest.raises(ValueError, match="feature names should match"):
         model.predict(frame[list("abdc")])
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict([frame[list("ba")], frame[list("cd")]])
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.fit(frame, LABELS, evaluate_on=(frame[list("abdc")], LABELS))
+    blocks = [frame[list("ab")], frame[list("cd")]]
+    assert model.fit(blocks, LABELS).feature_names_in_.tolist() == list("abcd")
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(frame[list("abdc")])
 
 
 def test_what_can_be_refused_is_refused_before_the_budget_is_charged():
@@ -251,12 +262,14 @@ def test_what_can_be_refused_is_refused_before_the_budget_is_charged():
     model = SharingADMMClassifier(privacy="row", **budget, **bounds)
     with pytest.raises(ValueError, match="evaluate_on has 20 rows and 19 targets"):
         model.fit(X, y, parties=[2, 2], evaluate_on=(X, y[:-1]))
+    with pytest.raises(ValueError, match="evaluate_on must be a pair"):
+        model.fit(X, y, evaluate_on=(X,))
     assert ledger.charges == ()
     with pytest.raises(ValueError, match="accountant goes with a private mode"):
         SharingADMMClassifier(accountant=ledger).fit(X, y)
     huge = [np.full((20, 1), 1e200), X]
     column = SharingADMMClassifier(privacy="column", column_norm=1e202, target_norm=1.0, **budget)
-    with pytest.raises(ValueError, match="too small beside"):
+    with pytest.raises(ValueError, match="must lie between"):
         column.fit(huge, y)
     assert ledger.charges == ()
 
@@ -269,6 +282,8 @@ def test_what_can_be_refused_is_refused_before_the_budget_is_charged():
         {"column_norm": 1.0, "target_norm": 1e-320},
         {"column_norm": 1.0, "target_norm": 1e300},
         {"row_norm": 1.0, "radius": 1.0, "target_bound": 1e300},
+        {"row_norm": 1.0, "radius": 1.0, "target_bound": 1.0, "delta": 5e-324},
+        {"row_norm": 1.0, "radius": 1.0, "target_bound": 1.0, "epsilon": 1e300},
         {"row_norm": 1e200, "radius": 1e200, "target_bound": 1.0},
     ],
     ids=str,
@@ -277,10 +292,21 @@ def test_bounds_that_floating_point_cannot_hold_are_refused_before_the_charge(bo
     X, y = np.zeros((20, 4)), [0, 1] * 10
     mode = "row" if "row_norm" in bounds else "column"
     ledger = BudgetAccountant(epsilon=5.0, delta=1e-5, neighbouring=mode)
-    budget = {"epsilon": 1.0, "delta": 1e-5, "accountant": ledger}
-    with pytest.raises(ValueError, match=r"floating point|too small beside"):
-        SharingADMMClassifier(privacy=mode, **budget, **bounds).fit(X, y)
+    budget = {"epsilon": 1.0, "delta": 1e-5, "accountant": ledger, "rho": 1e-5}
+    with pytest.raises(ValueError, match=r"floating point|must lie between|must be at"):
+        SharingADMMClassifier(privacy=mode, **(budget | bounds)).fit(X, y)
     assert ledger.charges == ()
+
+
+def test_a_constraint_binds_every_baseline_and_an_intercept_is_the_first_partys_too():
+    blocks, y = make_problem(10)
+    held = SharingADMMClassifier(constraint=Ball(0.02), rounds=30)
+    found = compare(held, blocks, y, more=True)
+    assert all(found.gap(name) >= -1e-6 for name in ("joint", "Gauss-Seidel", "distributed SGD"))
+    blocks, y = make_problem(11, regression=True)
+    plain = compare(SharingADMMRegressor(), blocks, y)
+    shifted = compare(SharingADMMRegressor(intercept_party=1, lam=1e-3), blocks, y + 50)
+    assert shifted["first party alone"].train_loss <= 2 * plain["first party alone"].train_loss
 
 
 class _Listener:
@@ -290,10 +316,10 @@ class _Listener:
         self.last, self.begun, self.ended = last, [], []
 
     def setup(self, estimator, context):
-        pass
+        self.open = True
 
     def teardown(self, estimator, context):
-        pass
+        self.open = False
 
     def on_fit_task_begin(self, estimator, context):
         self.begun.append(context.task_name)
@@ -309,8 +335,24 @@ def test_every_round_is_a_task_of_scikit_learns_callbacks_and_one_can_stop_the_r
     SharingADMMClassifier(rounds=4).set_callbacks(listener).fit(blocks, y)
     assert listener.begun.count("round") == listener.ended.count("round") == 4
     assert sorted(listener.begun) == sorted(listener.ended)
+    assert not listener.open
     stopped = SharingADMMClassifier(rounds=9).set_callbacks(_Listener(last=3)).fit(blocks, y)
     assert (stopped.n_iter_, stopped.ending_) == (3, "stopped")
+
+
+def test_callbacks_are_torn_down_and_nothing_is_charged_when_one_of_them_fails():
+    blocks, y = make_problem(9)
+
+    class Failing(_Listener):
+        def on_fit_task_begin(self, estimator, context):
+            raise RuntimeError("no")
+
+    listener, ledger = Failing(), BudgetAccountant(5.0, 1e-5, neighbouring="row")
+    model = _private("row", ROW, accountant=ledger).set_callbacks(listener)
+    with pytest.raises(RuntimeError, match="no"):
+        model.fit(blocks, y)
+    assert not listener.open
+    assert ledger.charges == ()
 
 
 def test_a_callback_cannot_stop_a_private_run():

@@ -364,15 +364,23 @@ def test_the_papers_mode_takes_no_epsilon_above_one():
 def test_rows_and_columns_above_their_public_norm_are_refused():
     terms = Terms.of(parties=1, rho=1.0, constraint=Ball(1.5))
     rows = calibrate("row", terms, [2], 5, 1.0, 1e-5, ROW)
-    rows.check(Columns(np.eye(2)), 0)
+
+    def party(calibration, index, columns, own_terms=None):
+        perturbation = calibration.perturbation(0, Noise(0))
+        return Party(index, columns, own_terms or calibration.terms, perturbation)
+
+    party(rows, 0, Columns(np.eye(2)))
     with pytest.raises(ValueError, match=r"a row of party 0 .* row_norm = 1"):
-        rows.check(Columns(np.array([[1.0, 0.0], [1.0, 1.0]])), 0)
+        party(rows, 0, Columns(np.array([[1.0, 0.0], [1.0, 1.0]])))
     with pytest.raises(ValueError, match="a row of party 0"):  # the constant counts
-        rows.check(Columns(np.eye(2), constant=True), 0)
+        party(rows, 0, Columns(np.eye(2), constant=True))
+    with pytest.raises(ValueError, match="party 0 has other terms"):
+        party(rows, 0, Columns(np.eye(2)), Terms.of(parties=1, rho=1.0))
     columns = calibrate("column", Terms.of(parties=1, rho=1.0), [2], 5, 1.0, 1e-5, COLUMN)
-    columns.check(Columns(np.eye(9), constant=True), 0)  # the constant is nobody's secret
+    party(columns, 0, Columns(np.eye(9), constant=True))  # the constant is nobody's secret
+    party(columns, 0, Columns(np.eye(9)), Terms.of(parties=1, rho=1.0))  # equal terms
     with pytest.raises(ValueError, match=r"a column of party 3 .* column_norm = 2"):
-        columns.check(Columns(np.array([[1.0, 5.0]])), 3)
+        party(columns, 3, Columns(np.array([[1.0, 5.0]])))
 
 
 def test_a_private_party_answers_no_round_its_noise_was_not_made_for():

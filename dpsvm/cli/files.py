@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Mapping
 
 import numpy as np
 from scipy import sparse
 
+from dpsvm.cli.options import UsageError
 from dpsvm.data import LibsvmFormatError, load_libsvm
 from dpsvm.svm.training import Problem
 
@@ -42,3 +44,23 @@ def require_folder(path: str) -> None:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     if not os.path.exists(path) and not os.access(folder, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+
+
+def require_apart(files: Mapping[str, str | None]) -> None:
+    """Refuse to write over what is read: a ledger that is written over is a budget reset.
+
+    files : by the role each plays; the lock beside a "--ledger" is one of them
+
+    >>> require_apart({"FILE": "train", "--json": "train"})
+    Traceback (most recent call last):
+    ...
+    dpsvm.cli.options.UsageError: train cannot be both FILE and --json
+    """
+    ledger = files.get("--ledger")
+    lock = {"the ledger's lock": f"{os.path.realpath(ledger)}.lock"} if ledger else {}
+    seen: dict[str, str] = {}
+    for role, path in (lock | dict(files)).items():
+        if path:
+            other = seen.setdefault(os.path.realpath(path), role)
+            if other != role:
+                raise UsageError(f"{path} cannot be both {other} and {role}")

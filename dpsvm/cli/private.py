@@ -23,7 +23,7 @@ from dpsvm._files import RowReader
 from dpsvm._streams import atomic_write, chunks_of, open_text
 from dpsvm._version import __version__
 from dpsvm.cli.budget import ChargedLedger, charge_stands, open_ledger
-from dpsvm.cli.files import require_folder
+from dpsvm.cli.files import require_apart, require_folder
 from dpsvm.cli.interrupt import prompt_interrupt
 from dpsvm.cli.options import UsageError
 from dpsvm.cli.private_flags import parse_private
@@ -164,21 +164,9 @@ def _read_job(arguments: list[str]) -> _Job:
     settings["class_weight"] = values["class_weight"] or None
     data, model = (*operands, "", "")[:2]
     model = model or os.path.basename(data) + ".model"
-    ledger = kept["ledger"]
-    lock = ledger and f"{os.path.realpath(ledger)}.lock"
-    written = {"MODEL": model, "--json": kept["json"]}
-    _require_apart({"FILE": data, "--ledger": ledger, "the ledger's lock": lock, **written})
+    files = {"FILE": data, "--ledger": kept["ledger"], "MODEL": model, "--json": kept["json"]}
+    require_apart(files)
     return _Job(settings=settings, n_features=n_features, data=data, model=model, **kept)
-
-
-def _require_apart(files: Mapping[str, str | None]) -> None:
-    """Refuse to write over what is read: a ledger that is written over is a budget reset."""
-    seen: dict[str, str] = {}
-    for role, path in files.items():
-        if path:
-            other = seen.setdefault(os.path.realpath(path), role)
-            if other != role:
-                raise UsageError(f"{path} cannot be both {other} and {role}")
 
 
 def _read_rows(

@@ -15,7 +15,7 @@ from dpsvm.admm.sharing.base import BaseSharingADMM
 from dpsvm.admm.sharing.comparison import Comparison, compare
 from dpsvm.admm.sharing.figure import check_format, save
 from dpsvm.cli.budget import ChargedLedger, charge_stands, open_ledger
-from dpsvm.cli.files import require_folder
+from dpsvm.cli.files import require_apart, require_folder
 from dpsvm.cli.interrupt import prompt_interrupt
 from dpsvm.cli.options import UsageError, help_lines, parse
 from dpsvm.cli.vertical_flags import MODEL_FLAGS, OUTPUT_FLAGS, PRIVACY_FLAGS, RUN_FLAGS
@@ -137,7 +137,9 @@ def _read_job(arguments: list[str]) -> _Job:
         raise UsageError("--ledger goes with --privacy")
     if own["split"] is None:
         raise UsageError(f"--split is required: how many columns each party has; {_USAGE}")
-    for path in (own["json"], own["plot"]):
+    written = {"--json": own["json"], "--plot": own["plot"]}
+    require_apart({"FILE": files[0], "--test": own["test"], "--ledger": own["ledger"], **written})
+    for path in written.values():
         if path is not None:
             require_folder(path)
     if own["plot"] is not None:

@@ -98,7 +98,7 @@ RUN_FLAGS = (
         "over-relaxation",
         ("x",),
         _relaxation,
-        default_text="1.8, 1 with --privacy or --method jacobi",
+        default_text="1.8; 1 with --privacy, or a kappa other than the parties",
     ),
 )
 PRIVACY_FLAGS = (

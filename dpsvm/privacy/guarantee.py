@@ -14,7 +14,7 @@ from typing import Any
 
 NEIGHBOURING = ("add-remove", "replace", "column", "row")
 """What may differ between neighbouring data: a record more or less, another record in the place
-of one, one feature column of one party, or the features of one row, its label being public."""
+of one, one feature column of one party, or what one party holds of one row, labels public."""
 
 OF_RECORDS = ("add-remove", "replace")
 """The relations between data that differ in one whole record, label included."""

@@ -10,13 +10,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.callback import CallbackSupportMixin
+from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dpsvm.admm.sharing.blocks import Layout, is_blocks, like, split
+from dpsvm.admm.sharing.blocks import Layout, checked_blocks, cut, is_blocks, names_of, split
 from dpsvm.admm.sharing.callbacks import Rounds
 from dpsvm.admm.sharing.columns import Columns
 from dpsvm.admm.sharing.coordinator import Coordinator
@@ -39,7 +39,7 @@ Tick = Callable[[], None]
 _RELAXATION = 1.8
 _BOUNDS = ("row_norm", "radius", "target_bound", "column_norm", "target_norm", "b1", "c1")
 _PRIVATE = ("epsilon", "delta", *_BOUNDS, "accountant")
-_CALLER = 4  # frames from a warning to whoever called fit
+_CALLER = 5  # frames from a warning to whoever called fit
 
 
 class BaseSharingADMM(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
@@ -164,8 +164,10 @@ class BaseSharingADMM(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc
         self : object
             The fitted estimator.
         """
-        return self._fit(X, y, parties, evaluate_on)
+        self._fit(X, y, parties, evaluate_on)
+        return self
 
+    @with_callbacks  # type: ignore[untyped-decorator]
     def _fit(
         self,
         X: Any,
@@ -173,7 +175,7 @@ class BaseSharingADMM(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc
         parties: Sequence[Any] | None,
         evaluate_on: tuple[Any, Any] | None,
         tick: Tick | None = None,
-    ) -> Self:
+    ) -> None:
         """Fit, and call ``tick`` after every round. What can be refused is, before a charge."""
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)  # a fit that fails leaves no fitted model
@@ -195,23 +197,25 @@ class BaseSharingADMM(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc
             tol=float(self.tol),
             adaptive=bool(self.adaptive_rho),
         )
-        self._charge(calibration, noise)
         history = History(private=self.privacy is not None)
         recorder = Recorder(history, evaluation) if self.track else None
         tasks = Rounds(self, int(self.rounds), {"X": X, "y": y})
+        report = None if calibration is None else calibration.report(seeded=noise.seeded)
+        self._charge(calibration, noise)
         ending = self._run(coordinator, members, recorder, tick, tasks)
         self._keep(coordinator, members, history, ending)
-        self._keep_privacy(calibration, seeded=noise.seeded)
+        self._keep_privacy(calibration, report)
         tasks.close()
         if ending.reason == "diverged":
             self._warn_of_divergence(ending, terms, loss)
-        return self
 
     def _data(self, X: Any, y: Any, parties: Sequence[Any] | None) -> tuple[list[Columns], Array]:
         """The columns of every party, and the target."""
         blocks, self._layout = split(X, parties)
         if is_blocks(X):
             self.n_features_in_ = sum(block.shape[1] for block in blocks)
+            if (names := names_of(X)) is not None:
+                self.feature_names_in_ = names
         else:
             validate_data(self, X, skip_check_array=True)
         target = self._target(y)
@@ -278,12 +282,7 @@ class BaseSharingADMM(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc
             raise ValueError("privacy='paper' cannot charge an accountant: it has no guarantee")
         bounds = PublicBounds(**{name: getattr(self, name) for name in _BOUNDS})
         sizes = [own.n_features for own in columns]
-        calibration = calibrate(
-            mode, terms, sizes, int(self.rounds), self.epsilon, self.delta, bounds
-        )
-        for party, own in enumerate(columns):
-            calibration.check(own, party)
-        return calibration
+        return calibrate(mode, terms, sizes, int(self.rounds), self.epsilon, self.delta, bounds)
 
     def _charge(self, calibration: Calibration | None, noise: Noise) -> None:
         """Charge a private run, before anything of it is released."""
@@ -329,13 +328,31 @@ class BaseSharingADMM(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc
         tasks.begin()
         return run(coordinator, members, watch)
 
+    def _blocks(self, X: Any) -> list[Any]:
+        """New samples in the blocks of the fit, with its features."""
+        layout: Layout = self._layout
+        if not is_blocks(X):
+            table = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
+            return cut(table, layout)
+        known, names = getattr(self, "feature_names_in_", None), names_of(X)
+        if known is not None and names is not None and not np.array_equal(known, names):
+            raise ValueError(
+                f"the feature names should match those of the fit, {known.tolist()!r}, got "
+                f"{names.tolist()!r}"
+            )
+        return checked_blocks(X, layout)
+
     def _columns(self, X: Any) -> list[Columns]:
         """Samples in the blocks of the fit, with the constant column where one was asked for."""
-        return self._with_constant(like(X, self._layout))
+        return self._with_constant(self._blocks(X))
 
     def _evaluation(self, data: tuple[Any, Any] | None) -> tuple[list[Any], Array] | None:
         if data is None:
             return None
+        if not self.track:
+            raise ValueError("evaluate_on is noted in the history, which track=False leaves out")
+        if not isinstance(data, tuple) or len(data) != 2:
+            raise ValueError("evaluate_on must be a pair (X, y)")
         matrices = [own.matrix for own in self._columns(data[0])]
         target = self._known_target(data[1])
         if len(target) != matrices[0].shape[0]:
@@ -370,20 +387,17 @@ class BaseSharingADMM(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc
             self.coefs_.append(weights)
         self.coef_, self.intercept_ = self._shaped(coef, intercept)
 
-    def _keep_privacy(self, calibration: Calibration | None, *, seeded: bool) -> None:
+    def _keep_privacy(self, calibration: Calibration | None, report: dict[str, Any] | None) -> None:
         guarantee = None if calibration is None else calibration.guarantee
         self.privacy_guarantee_ = guarantee
         self.epsilon_ = None if guarantee is None else guarantee.epsilon
         self.delta_ = None if guarantee is None else guarantee.delta
         self.neighbouring_ = None if guarantee is None else guarantee.neighbouring
-        self.privacy_report_ = None if calibration is None else calibration.report(seeded=seeded)
+        self.privacy_report_ = report
 
     def _decisions(self, X: Any) -> Array:
         check_is_fitted(self)
-        layout: Layout = self._layout
-        if not is_blocks(X):
-            X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
-        blocks = like(X, layout)
+        blocks = self._blocks(X)
         parts = [np.asarray(X @ w) for X, w in zip(blocks, self.coefs_, strict=True)]
         return np.asarray(np.add.reduce(parts, axis=0) + self.intercept_)
 
@@ -395,8 +409,6 @@ class BaseSharingADMM(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc
                 f"kappa = {terms.kappa:g} is below the number of parties, {terms.parties}: "
                 "method='sharing' converges for every rho"
             )
-        elif self.adaptive_rho:
-            advice = "a fixed rho, adaptive_rho=False, converges"
         else:
             advice = "the numbers overflowed: scale the columns"
         warnings.warn(

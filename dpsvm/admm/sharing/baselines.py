@@ -168,7 +168,7 @@ def distributed_sgd(
                 local = [z + how.noise * random.standard_normal(len(rows)) for z in local]
             pull = loss.slope(np.add.reduce(local, axis=0), target[rows]) / len(rows)
             x = [
-                part - rate * _clipped(_slope(D, pull, part, terms, n), how.clip)
+                _inside(part - rate * _clipped(_slope(D, pull, part, terms, n), how.clip), terms)
                 for D, part in zip(blocks, x, strict=True)
             ]
         yield [part.copy() for part in x]
@@ -178,6 +178,10 @@ def _slope(block: Any, pull: Array, weights: Array, terms: Terms, n: int) -> Arr
     """A party's gradient of the objective divided by w N."""
     shrink = terms.lam / (terms.weight * n) * terms.penalty.slope(weights)
     return np.asarray(block.T @ pull) + shrink
+
+
+def _inside(weights: Array, terms: Terms) -> Array:
+    return weights if terms.constraint is None else terms.constraint.project(weights)
 
 
 def _clipped(slope: Array, limit: float | None) -> Array:

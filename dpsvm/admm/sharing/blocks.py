@@ -21,9 +21,7 @@ def is_blocks(X: Any) -> bool:
     >>> is_blocks([np.eye(2), np.eye(2)]), is_blocks([[1.0, 0.0], [0.0, 1.0]])
     (True, False)
     """
-    if not isinstance(X, (list, tuple)) or not X:
-        return False
-    return all(getattr(one, "ndim", None) == 2 for one in X)
+    return isinstance(X, (list, tuple)) and any(getattr(one, "ndim", None) == 2 for one in X)
 
 
 def layout_of(parties: Sequence[Any] | None, n_features: int) -> Layout:
@@ -57,6 +55,8 @@ def layout_of(parties: Sequence[Any] | None, n_features: int) -> Layout:
             f"parties do not name columns of X, which has {n_features}: {error}"
         ) from error
     for party, places in enumerate(layout):
+        if places.ndim != 1:
+            raise ValueError(f"party {party} must be a list of columns, got {given[party]!r}")
         if not places.size:
             raise ValueError(f"party {party} has no columns")
     taken = np.concatenate(layout)
@@ -86,11 +86,9 @@ def split(X: Any, parties: Sequence[Any] | None) -> tuple[list[Any], Layout]:
     if is_blocks(X):
         if parties is not None:
             raise ValueError("parties is for one table; a list of blocks is already split")
-        blocks = [_checked(block, f"block {party}") for party, block in enumerate(X)]
-        _check_heights(blocks)
-        return blocks, _by_sizes(
-            [block.shape[1] for block in blocks], sum(b.shape[1] for b in blocks)
-        )
+        blocks = _checked_all(X)
+        sizes = [block.shape[1] for block in blocks]
+        return blocks, _by_sizes(sizes, sum(sizes))
     table = _checked(X, "X")
     layout = layout_of(parties, table.shape[1])
     return cut(table, layout), layout
@@ -108,33 +106,44 @@ def cut(table: Any, layout: Layout) -> list[Any]:
     return [np.ascontiguousarray(table[:, places]) for places in layout]
 
 
-def like(X: Any, layout: Layout) -> list[Any]:
-    """New samples in the blocks of a known layout.
+def checked_blocks(X: Sequence[Any], layout: Layout) -> list[Any]:
+    """New blocks, as wide as those of a known layout.
 
-    >>> [block.shape for block in like(np.ones((5, 3)), layout_of([2, 1], 3))]
+    >>> blocks = [np.ones((5, 2)), np.ones((5, 1))]
+    >>> [block.shape for block in checked_blocks(blocks, layout_of([2, 1], 3))]
     [(5, 2), (5, 1)]
     """
-    if is_blocks(X):
-        blocks = [_checked(block, f"block {party}") for party, block in enumerate(X)]
-        _check_heights(blocks)
-        widths, wanted = [block.shape[1] for block in blocks], [len(places) for places in layout]
-        if widths != wanted:
-            raise ValueError(f"blocks of {wanted} columns are needed, got {widths}")
-        return blocks
-    table = _checked(X, "X")
-    n_features = sum(len(places) for places in layout)
-    if table.shape[1] != n_features:
-        raise ValueError(f"{n_features} columns are needed, got {table.shape[1]}")
-    return cut(table, layout)
+    blocks = _checked_all(X)
+    widths, wanted = [block.shape[1] for block in blocks], [len(places) for places in layout]
+    if widths != wanted:
+        raise ValueError(f"blocks of {wanted} columns are needed, got {widths}")
+    return blocks
 
 
-def _checked(table: Any, name: str) -> Any:
-    return check_array(
-        table, accept_sparse="csr", dtype=np.float64, ensure_min_features=1, input_name=name
-    )
+def names_of(blocks: Sequence[Any]) -> NDArray[np.object_] | None:
+    """The names of all the columns of blocks that have them, None if one has none.
+
+    >>> names_of([np.eye(2), np.eye(2)]) is None
+    True
+    """
+    if not all(hasattr(block, "columns") for block in blocks):
+        return None
+    return np.array([name for block in blocks for name in block.columns], dtype=np.object_)
 
 
-def _check_heights(blocks: list[Any]) -> None:
+def _checked_all(X: Sequence[Any]) -> list[Any]:
+    blocks = [_checked(block, f"block {party}") for party, block in enumerate(X)]
     heights = [block.shape[0] for block in blocks]
     if len(set(heights)) > 1:
         raise ValueError(f"the blocks must have the same rows, got {heights} of them")
+    return blocks
+
+
+def _checked(table: Any, name: str) -> Any:
+    if getattr(table, "ndim", None) == 2 and table.shape[1] == 0:
+        raise ValueError(
+            f"{name} has 0 feature(s) (shape={table.shape}) while a minimum of 1 is required."
+        )
+    return check_array(
+        table, accept_sparse="csr", dtype=np.float64, ensure_min_features=1, input_name=name
+    )

@@ -68,6 +68,16 @@ class Columns:
         part = self.matrix[:, np.flatnonzero(features)]
         return _dense(part.T @ part)
 
+    def squares(self) -> Array:
+        """The squared norm of every column: the diagonal of D'D."""
+        return self._norms(0) ** 2
+
+    def scaled(self, factors: Array) -> Columns:
+        """The columns, each times a factor."""
+        if sparse.issparse(self.matrix):
+            return Columns(sparse.csr_array(self.matrix @ sparse.diags_array(factors)))
+        return Columns(self.matrix * factors)
+
     def row_norms(self) -> Array:
         """The norm of every sample's row, a constant column included."""
         return self._norms(1)

@@ -9,7 +9,8 @@ fit stopped early.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,6 @@ from dpsvm.admm.sharing.baselines import SGDSettings, central, distributed_sgd, 
 from dpsvm.admm.sharing.columns import Columns
 from dpsvm.admm.sharing.coordinator import Coordinator
 from dpsvm.admm.sharing.party import Party
-from dpsvm.admm.sharing.terms import Terms
 
 Array = NDArray[np.float64]
 
@@ -104,12 +104,16 @@ def compare(
     >>> found["Gauss-Seidel"].test_accuracy
     1.0
     """
-    joint = clone(model)._fit(X, y, parties, test, tick)
+    joint = clone(model)
+    joint._fit(X, y, parties, test, tick)
     task = _Task(joint, X, y, test)
-    weights = {JOINT: task.joint(), CENTRAL: task.central(), FIRST: task.first()}
+    weights = {JOINT: task.joint(), CENTRAL: task.central()}
     if more:
         weights |= {GAUSS_SEIDEL: task.gauss_seidel(), SGD: task.sgd()}
-    return Comparison(joint, tuple(task.outcome(name, x) for name, x in weights.items()))
+    outcomes = [task.outcome(name, x) for name, x in weights.items()]
+    alone = task.alone()
+    outcomes.insert(2, alone.outcome(FIRST, alone.central()))
+    return Comparison(joint, tuple(outcomes))
 
 
 class _Task:
@@ -119,12 +123,27 @@ class _Task:
         self, model: BaseSharingADMM, X: Any, y: Any, test: tuple[Any, Any] | None
     ) -> None:
         self.model, self.loss = model, model._loss()
-        self.columns = model._columns(X)
-        self.target = model._known_target(y)
+        self.columns, self.target = model._columns(X), model._known_target(y)
         self.test = None
         if test is not None:
             self.test = model._columns(test[0]), model._known_target(test[1])
-        self.terms = model._terms(self.loss, len(self.columns))
+        terms = model._terms(self.loss, len(self.columns))
+        self.terms = replace(
+            terms, kappa=float(terms.parties), relaxation=1.0, constraint=model.constraint
+        )
+
+    def alone(self) -> _Task:
+        """The problem of the first party's columns, with a constant if the joint model has one."""
+
+        def first(columns: list[Columns]) -> list[Columns]:
+            constant = self.model.intercept_party is not None and not columns[0].constant
+            return [Columns(columns[0].matrix, constant=True) if constant else columns[0]]
+
+        task = copy(self)
+        task.columns = first(self.columns)
+        task.test = None if self.test is None else (first(self.test[0]), self.test[1])
+        task.terms = replace(self.terms, parties=1, kappa=1.0)
+        return task
 
     def joint(self) -> list[Array]:
         """The weights of the joint model, that of a constant column included."""
@@ -136,13 +155,10 @@ class _Task:
 
     def central(self) -> list[Array]:
         cuts = np.cumsum([own.n_features for own in self.columns])[:-1]
-        return np.split(central(self.columns, self.target, self.loss, self._open_terms()), cuts)
-
-    def first(self) -> list[Array]:
-        return [central(self.columns[:1], self.target, self.loss, self._open_terms())]
+        return np.split(central(self.columns, self.target, self.loss, self.terms), cuts)
 
     def gauss_seidel(self) -> list[Array]:
-        terms = self._open_terms(kappa=1.0)
+        terms = replace(self.terms, kappa=1.0)
         parties = [Party(m, own, terms) for m, own in enumerate(self.columns)]
         rounds = int(self.model.rounds)
         gauss_seidel(Coordinator(self.target, self.loss, terms, rounds=rounds), parties)
@@ -176,19 +192,7 @@ class _Task:
             return loss, None
         return loss, float(np.mean(np.where(prediction > 0.0, 1.0, -1.0) == target))
 
-    def _open_terms(self, kappa: float | None = None) -> Terms:
-        """The terms without what a private mode adds to them."""
-        return Terms.of(
-            parties=len(self.columns),
-            weight=self.terms.weight,
-            lam=self.terms.lam,
-            rho=self.terms.rho,
-            kappa=kappa,
-            penalty=self.terms.penalty.name,
-            constraint=self.model.constraint,
-        )
-
 
 def _predict(columns: list[Columns], weights: list[Array]) -> Array:
-    parts = [own.times(x) for own, x in zip(columns, weights, strict=False)]
+    parts = [own.times(x) for own, x in zip(columns, weights, strict=True)]
     return np.asarray(np.add.reduce(parts, axis=0))

@@ -105,7 +105,7 @@ class Coordinator:
         self.target, self.loss, self.terms = target, loss, terms
         self.rounds, self.tol, self.adaptive = rounds, tol, adaptive
         n = len(target)
-        self.rho = terms.rho
+        self.rho = self.next_rho = terms.rho  # of the present round, and of the next
         self.total = self.z = self.dual = np.zeros(n)  # S, z and y
         self._settle()
         self.round = 0
@@ -114,8 +114,7 @@ class Coordinator:
         self.released_loss = self._loss_of(self.total)  # w sum l(S), from messages and labels
         self.ending: Ending | None = None
         self._parts = np.tile(self.z / terms.kappa, (terms.parties, 1))  # z_m, a row for each party
-        proved = terms.proved_to_converge(loss) and not adaptive
-        self._guard = DivergenceGuard(self.released_loss, proved=proved)
+        self._guard = DivergenceGuard(self.released_loss, proved=terms.proved_to_converge(loss))
         self._lowest_loss = math.inf
 
     def open(self) -> Broadcast:
@@ -125,6 +124,7 @@ class Coordinator:
     def gather(self, contributions: Sequence[Contribution]) -> Broadcast:
         """Take the messages of a round; return the broadcast of the next."""
         self._check(contributions)
+        self.rho = self.next_rho
         predictions = [message.prediction for message in contributions]
         self.total = np.add.reduce(predictions, axis=0)
         self._settle()
@@ -136,7 +136,7 @@ class Coordinator:
         self._lowest_loss = min(self.released_loss, self._lowest_loss)
         self.ending = self._decide(best=best)
         if self.adaptive and self.round <= _ADAPTS_FOR:
-            self.rho = self._balanced()
+            self.next_rho = self._balanced()
         return self._broadcast(keep=best)
 
     def stop(self) -> None:
@@ -149,8 +149,8 @@ class Coordinator:
         self.dual = self.dual + rho * (self.total - self.z)
 
     def _broadcast(self, *, keep: bool) -> Broadcast:
-        price = self.dual + self.rho * (self.total - self.z)
-        broadcast = Broadcast(self.round + 1, price, self.rho, keep)
+        price = self.dual + self.next_rho * (self.total - self.z)
+        broadcast = Broadcast(self.round + 1, price, self.next_rho, keep)
         self.bytes_down = self.terms.parties * broadcast.nbytes
         return broadcast
 

@@ -21,6 +21,9 @@ class Perturbation(Protocol):
     rounds: int
     """How many messages the noise was made for."""
 
+    def check(self, columns: Columns, terms: Terms, party: int) -> None:
+        """Refuse columns and terms that the noise was not made for."""
+
     def bound(self, target: Array) -> Array:
         """The target, clipped to its public bound."""
 
@@ -59,6 +62,8 @@ class Party:
     ) -> None:
         self.index, self.columns, self.terms = index, columns, terms
         self.perturbation = perturbation
+        if perturbation is not None:
+            perturbation.check(columns, terms, index)
         self.step = make_step(columns, terms.penalty, terms.constraint)
         self.weights = np.zeros(columns.n_features)  # x_m
         self.fitted = np.zeros(columns.n_samples)  # D_m x_m, without noise

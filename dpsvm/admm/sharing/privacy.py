@@ -7,7 +7,7 @@ to know. Two relations, two bounds, proved at the functions:
 
     row     one row of one party is replaced       sqrt((R (R r + b))^2 / mu + (2 R r)^2)
     column  one column of one party comes, goes    B A^2 / (A^2 + mu)
-            or is replaced
+            or is replaced; how many columns there are is public, one that goes leaves zeros
 
 with R a bound on row norms, r on |x|, b on every |c_i|, A on column norms and B on |c|, all of them
 public and enforced. Labels are not protected: the broadcast price gives them away.
@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from dpsvm.admm.sharing.columns import Columns
 from dpsvm.admm.sharing.regularisers import Ball
-from dpsvm.admm.sharing.terms import Terms, check_positive
+from dpsvm.admm.sharing.terms import RANGE, Terms, check_positive
 from dpsvm.privacy.accounting import Gaussian, bounds_on_epsilon, epsilon_of, gaussian_mu
 from dpsvm.privacy.guarantee import Guarantee, check_delta, check_epsilon
 from dpsvm.privacy.noise import Noise, to_grid
@@ -49,7 +49,7 @@ _STEP = 1.0 + 1e-6  # rounds a sensitivity up, past what its step may lack in ex
 _OVER = 1.0 + 1e-12  # how far above its bound a computed norm may lie
 
 _EXACT = 1e-8  # least mu, of the largest eigenvalue of D'D, for a step that is exact enough
-_RANGE = (1e-200, 1e200)  # of sensitivities and noise: squares neither vanish nor overflow
+_MOST_EPSILON = 1e6  # more is no privacy, and nothing to calibrate noise to
 
 LABELS = "labels are not protected here: the broadcast price reveals them"
 OUTSIDE = (
@@ -214,12 +214,18 @@ class GaussianPerturbation:
         scale: float,
         noise: Noise,
         *,
+        made_for: Calibration | None = None,
         rounds: int = 1,
         target_bound: float | None = None,
         target_norm: float | None = None,
     ) -> None:
         self.scale, self.rounds, self._noise = scale, rounds, noise
-        self._entry, self._norm = target_bound, target_norm
+        self._made_for, self._entry, self._norm = made_for, target_bound, target_norm
+
+    def check(self, columns: Columns, terms: Terms, party: int) -> None:
+        """Refuse columns and terms that the noise was not made for."""
+        if self._made_for is not None:
+            self._made_for.check(columns, terms, party)
 
     def bound(self, target: Array) -> Array:
         """The target, clipped."""
@@ -277,13 +283,15 @@ class Calibration:
             return None
         return Guarantee(self.epsilon, self.delta, self.mode)
 
-    def check(self, columns: Columns, party: int) -> None:
-        """Refuse data that exceed the public bounds, and a mu too small to be exact with them."""
+    def check(self, columns: Columns, terms: Terms, party: int) -> None:
+        """Refuse other terms, data that exceed the public bounds, and a mu too small for both."""
+        if terms != self.terms:
+            raise ValueError(f"party {party} has other terms than its noise was made for")
         norms = {"row": columns.row_norms, "column": columns.column_norms}.get(self.mode)
         if norms is None:
             return
         limit = self.bounds[f"{self.mode}_norm"]
-        count = columns.n_samples if self.mode == "row" else columns.n_features + 1
+        count = columns.n_samples if self.mode == "row" else columns.n_features
         free = columns.n_samples if columns.constant and self.mode == "column" else 0
         mu, largest = self.terms.mu(self.terms.rho), count * limit * limit + free
         if not mu >= _EXACT * largest:
@@ -302,6 +310,7 @@ class Calibration:
         return GaussianPerturbation(
             self.noise_scales[party],
             noise,
+            made_for=self,
             rounds=self.rounds,
             target_bound=self.bounds.get("target_bound"),
             target_norm=self.bounds.get("target_norm"),
@@ -318,7 +327,8 @@ class Calibration:
             "noise_scales": list(self.noise_scales),
             "sensitivities": list(self.sensitivities),
             "public": dict(self.bounds)
-            | {"rho": self.terms.rho, "kappa": self.terms.kappa, "lam": self.terms.lam},
+            | {"rho": self.terms.rho, "kappa": self.terms.kappa, "lam": self.terms.lam}
+            | {"rounds": self.rounds, "also": "how many rows and columns each party has"},
             "labels": LABELS,
             "outside": OUTSIDE,
             "noise_source": "a seed: for experiments only" if seeded else "the operating system",
@@ -378,8 +388,10 @@ def calibrate(
     """
     if mode not in MODES:
         raise ValueError(f"privacy must be one of {', '.join(map(repr, MODES))}, got {mode!r}")
-    check_epsilon(epsilon)
-    check_delta(delta)
+    if check_epsilon(epsilon) > _MOST_EPSILON:
+        raise ValueError(f"epsilon must be at most {_MOST_EPSILON:g}, got {epsilon!r}")
+    if check_delta(delta) / rounds < RANGE[0]:
+        raise ValueError(f"delta must be at least {RANGE[0]:g} a round, got {delta!r}")
     given = bounds.of(mode)
     _check_terms(mode, terms, given)
     mu = terms.mu(terms.rho)
@@ -400,7 +412,7 @@ def calibrate(
         factor = math.sqrt(rounds) / gaussian_mu(epsilon, delta) * _UP
     scales = tuple(step * factor for step in steps)
     for value in (*steps, *scales):
-        if not _RANGE[0] <= value <= _RANGE[1]:
+        if not RANGE[0] <= value <= RANGE[1]:
             raise ValueError(
                 f"the public bounds {given} and lam / (kappa rho) = {mu:g} give a sensitivity or a "
                 f"noise of {value:g}, outside of what floating point can do exactly"

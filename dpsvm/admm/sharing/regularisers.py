@@ -37,6 +37,7 @@ class Penalty(ABC):
         """Its gradient, or the least element of the subdifferential at a kink."""
 
 
+@dataclass(frozen=True)
 class L2(Penalty):
     """Half the squared norm.
 
@@ -56,6 +57,7 @@ class L2(Penalty):
         return weights
 
 
+@dataclass(frozen=True)
 class L1(Penalty):
     """The sum of absolute values.
 
@@ -75,6 +77,7 @@ class L1(Penalty):
         return np.sign(weights)
 
 
+@dataclass(frozen=True)
 class GemanMcClure(Penalty):
     """Half of x^2 / (1 + x^2), summed: large weights cost no more than 1/2 each.
 

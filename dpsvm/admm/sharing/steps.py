@@ -20,13 +20,16 @@ D'D is formed unless D is wide; then products go through D, but for the systems 
 from __future__ import annotations
 
 import math
+import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, eigh
 from scipy.optimize import brentq
+from sklearn.exceptions import ConvergenceWarning
 
 from dpsvm.admm.sharing.columns import Columns
 from dpsvm.admm.sharing.regularisers import Ball, Box, Constraint, GemanMcClure, Penalty
@@ -124,7 +127,7 @@ class BallStep(Step):
         shift = mu
         if short(mu) < 0.0:
             enough = 2.0 * max(float(np.linalg.norm(sizes)) / radius, mu)
-            shift = brentq(short, mu, enough, xtol=1e-15 * mu, rtol=_ROUNDING, maxiter=1000)
+            shift = brentq(short, mu, enough, xtol=1e-15 * mu, rtol=_ROUNDING, maxiter=5000)
         found = self.vectors @ (parts / (self.values + shift))
         return self.ball.project(self.columns.transposed_times(found) if wide else found)
 
@@ -134,7 +137,9 @@ class CompositeStep(Step):
 
     Proximal gradient steps with Nesterov's momentum, started again whenever they turn uphill
     (O'Donoghue and Candes 2015), lead to the right support; a jump solves the linear system on it,
-    and is the answer if it is stationary.
+    and is the answer if it is stationary. Each feature is measured in the unit that makes the
+    quadratic's diagonal 1, so columns of very different sizes do no harm; but for a ball, which
+    would be none in such units.
 
     >>> from dpsvm.admm.sharing.regularisers import L1
     >>> CompositeStep(Columns(np.eye(2)), L1(), None).solve(np.array([3.0, 0.5]), mu=1.0)
@@ -210,22 +215,36 @@ class Quadratic:
 
     columns: Columns
     gram: Array | None  # D'D; None for wide columns
-    largest: float  # at least the largest eigenvalue of Q
+    diagonal: Array  # of D'D
+    largest: float  # at least the largest eigenvalue of D'D
+    spread: float  # and, if all columns had norm 1 or 0, of that
     shift: Array  # s, a number per feature
 
     @classmethod
     def of(cls, columns: Columns) -> Quadratic:
         """The quadratic of columns, s being 0."""
-        gram = columns.gram()
-        last = len(gram) - 1
-        largest = float(eigh(gram, eigvals_only=True, subset_by_index=[last, last])[0])
-        known = None if columns.wide else gram
-        return cls(columns, known, largest * (1.0 + 1e-10), np.zeros(columns.n_features))
+        gram, diagonal = columns.gram(), columns.squares()
+        scale = np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
+        wide = columns.wide
+        even = columns.scaled(1.0 / scale).gram() if wide else gram / np.outer(scale, scale)
+        spread, none = _largest(even), np.zeros(columns.n_features)
+        return cls(columns, None if wide else gram, diagonal, _largest(gram), spread, none)
 
     def shifted(self, shift: float | Array) -> Quadratic:
         """The same with another s."""
-        more = np.broadcast_to(shift, self.shift.shape)
-        return replace(self, shift=more, largest=self.largest + float(more.max(initial=0.0)))
+        return replace(self, shift=np.broadcast_to(shift, self.shift.shape))
+
+    def units(self) -> tuple[Array, float]:
+        """The unit of each feature that makes Q's diagonal 1, and a bound on Q's eigenvalues then.
+
+        D'D is at most spread times its diagonal, so Q is at most max(spread, 1) times its own.
+        """
+        diagonal = self.diagonal + self.shift
+        return np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0)), max(self.spread, 1.0)
+
+    def one_unit(self) -> tuple[Array, float]:
+        """The unit 1 for every feature, and a bound on Q's eigenvalues."""
+        return np.ones(len(self.shift)), self.largest + float(self.shift.max(initial=0.0))
 
     def times(self, x: Array) -> Array:
         """Q x."""
@@ -241,6 +260,12 @@ class Quadratic:
             block = self.columns.gram_of(features)
         block[np.diag_indices_from(block)] += self.shift[features]
         return block
+
+
+def _largest(gram: Array) -> float:
+    """The largest eigenvalue, rounded up."""
+    last = len(gram) - 1
+    return float(eigh(gram, eigvals_only=True, subset_by_index=[last, last])[0]) * (1.0 + 1e-10)
 
 
 class Definite:
@@ -279,60 +304,84 @@ def minimise_composite(
     >>> minimise_composite(unit, np.array([3.0, 0.5]), 1.0, None, np.zeros(2))
     array([2., 0.])
     """
-    if quadratic.largest <= 0.0:
+    ball = isinstance(constraint, Ball)
+    unit, curvature = quadratic.one_unit() if ball else quadratic.units()
+    if curvature <= 0.0:
         return np.zeros_like(linear)
-    step = 1.0 / quadratic.largest
-    size = float(np.abs(linear).max(initial=0.0)) + threshold
+    step, pull, thresholds = 1.0 / curvature, linear / unit, threshold / unit
+    size = max(float(np.abs(pull).max(initial=0.0)), float(thresholds.max(initial=0.0)), 1e-300)
+
+    def slope(u: Array) -> Array:
+        return quadratic.times(u / unit) / unit - pull
+
+    bounds: tuple[Any, Any] = (-np.inf, np.inf)
+    if isinstance(constraint, Box):
+        bounds = constraint.low * unit, constraint.high * unit
+
+    def inside(u: Array) -> Array:
+        return constraint.project(u) if isinstance(constraint, Ball) else np.clip(u, *bounds)
+
+    def in_ones(u: Array) -> Array:
+        return u / unit if constraint is None else constraint.project(u / unit)
 
     def nearest(point: Array) -> Array:
         """The proximal map: soft thresholding, then projection (right for a box and a ball)."""
-        shrunk = np.sign(point) * np.maximum(np.abs(point) - step * threshold, 0.0)
-        return shrunk if constraint is None else constraint.project(shrunk)
+        return inside(np.sign(point) * np.maximum(np.abs(point) - step * thresholds, 0.0))
 
-    def stationary(x: Array) -> bool:
-        moved = nearest(x - step * (quadratic.times(x) - linear)) - x
-        return float(np.abs(moved).max(initial=0.0)) <= _STATIONARY * step * max(size, 1e-300)
+    def stationary(u: Array) -> bool:
+        moved = nearest(u - step * slope(u)) - u
+        return float(np.abs(moved).max(initial=0.0)) <= _STATIONARY * step * size
 
-    x = start if constraint is None else constraint.project(start)
-    ahead, momentum = x, 1.0
+    u = inside(start * unit)
+    ahead, momentum = u, 1.0
     for count in range(_MOST_STEPS):
-        if count % _JUMP_EVERY == 0 and not isinstance(constraint, Ball):
-            jump = _jump(quadratic, linear, threshold, constraint, x)
+        if count % _JUMP_EVERY == 0 and not ball:
+            jump = _jump(quadratic, pull, thresholds, bounds, u, unit)
             if jump is not None and stationary(jump):
-                return jump
-        new = nearest(ahead - step * (quadratic.times(ahead) - linear))
-        if float((ahead - new) @ (new - x)) > 0.0:
+                return in_ones(jump)
+        new = nearest(ahead - step * slope(ahead))
+        if float((ahead - new) @ (new - u)) > 0.0:
             momentum, ahead = 1.0, new
         else:
             larger = (1.0 + math.sqrt(1.0 + 4.0 * momentum**2)) / 2.0
-            ahead = new + (momentum - 1.0) / larger * (new - x)
+            ahead = new + (momentum - 1.0) / larger * (new - u)
             momentum = larger
-        x = new
-        if count % _JUMP_EVERY == 0 and stationary(x):
-            break
-    return x
+        u = new
+        if count % _JUMP_EVERY == 0 and stationary(u):
+            return in_ones(u)
+    warnings.warn(
+        f"a party's step was not exact after {_MOST_STEPS} gradient steps: scale the columns",
+        ConvergenceWarning,
+        stacklevel=2,
+    )
+    return in_ones(u)
 
 
 def _jump(
-    quadratic: Quadratic, linear: Array, threshold: float, constraint: Box | None, x: Array
+    quadratic: Quadratic,
+    pull: Array,
+    thresholds: Array,
+    bounds: tuple[Any, Any],
+    u: Array,
+    unit: Array,
 ) -> Array | None:
-    """The minimiser with the signs and the active bounds of x, if there is one with them."""
-    free = x != 0.0 if threshold > 0.0 else np.ones(len(x), dtype=bool)
-    if constraint is not None:
-        free &= (x > constraint.low) & (x < constraint.high)
+    """The minimiser with the signs and the active bounds of u, if there is one with them."""
+    free = (u > bounds[0]) & (u < bounds[1])
+    if np.any(thresholds > 0.0):
+        free &= u != 0.0
     if quadratic.gram is None and np.count_nonzero(free) > quadratic.columns.n_samples:
         return None  # a system larger than any Gram matrix of the columns
-    jump = x.copy()
+    jump = u.copy()
     if free.any():
-        signs = np.sign(x[free])
-        held = quadratic.times(np.where(free, 0.0, x))
-        rest = linear[free] - threshold * signs - held[free]
+        signs, scale = np.sign(u[free]), unit[free]
+        held = quadratic.times(np.where(free, 0.0, u / unit)) / unit
+        rest = pull[free] - thresholds[free] * signs - held[free]
         try:
-            factor = cho_factor(quadratic.among(free), lower=True)
+            factor = cho_factor(quadratic.among(free) / np.outer(scale, scale), lower=True)
         except np.linalg.LinAlgError:
             return None
         found = cho_solve(factor, rest, check_finite=False)
-        if threshold > 0.0 and np.any(found * signs < 0.0):
+        if np.any(found * signs * thresholds[free] < 0.0):
             return None
         jump[free] = found
-    return jump if constraint is None else constraint.project(jump)
+    return np.clip(jump, *bounds)

@@ -12,6 +12,9 @@ from dpsvm.losses import PredictionLoss
 METHODS = ("sharing", "jacobi")
 """kappa = M, which converges for every rho, or kappa = 1, the paper's, which need not."""
 
+RANGE = (1e-100, 1e100)
+"""Of every number of the terms and every public bound: squares neither vanish nor overflow."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
@@ -71,7 +74,10 @@ class Terms:
         )
 
     def proved_to_converge(self, loss: PredictionLoss) -> bool:
-        """Whether the iteration converges for every rho: convex, and kappa at least M."""
+        """Whether the iteration converges for every rho: convex, and kappa at least M.
+
+        That rho adapts in the first rounds changes nothing: from some round on it is fixed.
+        """
         return self.convex(loss) and self.kappa >= self.parties
 
     def convex(self, loss: PredictionLoss) -> bool:
@@ -98,7 +104,7 @@ def automatic_rho(loss: PredictionLoss, weight: float, parties: int) -> float:
 
 
 def check_positive(value: Any, name: str) -> float:
-    """Return a finite number above 0 as a float.
+    """Return a finite number above 0, within RANGE, as a float.
 
     >>> check_positive(-1, "rho")
     Traceback (most recent call last):
@@ -108,4 +114,6 @@ def check_positive(value: Any, name: str) -> float:
     number = real(value)
     if not 0.0 < number < math.inf:
         raise ValueError(f"{name} must be a finite number above 0, got {value!r}")
+    if not RANGE[0] <= number <= RANGE[1]:
+        raise ValueError(f"{name} must lie between {RANGE[0]:g} and {RANGE[1]:g}, got {value!r}")
     return number
