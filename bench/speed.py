@@ -6,7 +6,8 @@
 Every fit runs in a fresh process on the same saved arrays, with the same tolerance, cache and
 threads; the libraries take turns, round after round, and the median counts: of five rounds with
 --all, of three without. After the fit the first 2000 rows are predicted. --all takes two hours
-and records after every workload; the first verdict says what is still missing.
+and records after every workload; the first verdict says what is still missing. With --keep FILE
+it goes on where it was stopped, and a workload that was finished is not run again.
 
 The dual objective is worked out afresh from each library's support vectors in the first round,
 so a fast wrong answer shows; the difference is to LIBSVM's, or to scikit-learn's where LIBSVM is
@@ -29,6 +30,7 @@ from pathlib import Path
 from adapters import ADAPTERS, Limits
 from common import Absent, Table, arguments, note, run, shared_folder, write_results
 from speed_bars import Verdict, judge, not_measured
+from speed_kept import go_on, keep
 from speed_tables import Board, fit_table, predict_table, ratio_table
 from turns import Plan, Runs, take_turns
 from workloads import WORKLOADS, Workload
@@ -78,6 +80,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, help="rounds (default: 3; 5 with --all)")
     parser.add_argument("--threads", type=int, default=Limits.threads)
     parser.add_argument("--lock", type=Path, help="a file whose lock every run holds (flock)")
+    parser.add_argument("--keep", type=Path, help="a file for all runs, to go on from")
     options = parser.parse_args(argv)
     if options.quick:
         options.repeats, options.workloads = 1, options.workloads or ["heart"]
@@ -103,24 +106,30 @@ def main(argv: Sequence[str] | None = None) -> int:
     single = "float32" if options.float32 else "float64"
     dtypes = ("float32", "float64") if options.all else (single,)
     boards: dict[str, Board] = {dtype: {} for dtype in dtypes}
+    config = vars(Limits(threads=options.threads)) | {
+        "dtype": " and ".join(boards),
+        "repeats": options.repeats,
+        "queries": QUERIES,
+    }
+    if options.keep is not None:
+        go_on(options.keep, boards, config)
 
     def record() -> None:
         tables, verdicts = report(boards, full=full)
         name = "speed-all" if full else "speed-float32" if options.float32 else "speed"
-        config = vars(Limits(threads=options.threads)) | {
-            "dtype": " and ".join(boards),
-            "repeats": options.repeats,
-            "queries": QUERIES,
-        }
         lines = [verdict.line for verdict in verdicts]
         write_results(options.results, name, tables, config=config, verdicts=lines)
 
     for dtype, board in boards.items():
         for workload in chosen(options, dtype):
+            if workload.name in board:
+                continue
             try:
                 board[workload.name] = measure(workload, shared, dtype, options)
             except Absent as reason:
                 note(f"{workload.name}: skipped, {reason}")
+            if options.keep is not None:
+                keep(options.keep, boards, config)
             if full:
                 record()
     tables, verdicts = report(boards, full=full)

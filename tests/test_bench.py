@@ -102,6 +102,18 @@ def test_speed_tells_every_bar_in_both_precisions() -> None:
 
 
 @needs_data
+def test_speed_goes_on_from_the_runs_it_kept(tmp_path: Path) -> None:
+    words = ["--quick", "--libraries", "dpsvm", "--keep", str(tmp_path / "runs.json")]
+    first = run_bench("speed.py", str(SHARED), *words)
+    again = run_bench("speed.py", str(SHARED), *words)
+    assert "1/1 dpsvm" in first.stderr
+    assert again.stderr == ""
+    assert again.stdout == first.stdout
+    other = run_bench("speed.py", str(SHARED), *words, "--threads", "1")
+    assert other.returncode == 1
+    assert "take another file" in other.stderr
+
+
 def test_speed_puts_liblinear_beside_a_linear_kernel() -> None:
     words = ("--workloads", "svmguide1-linear", "heart", "--libraries", "dpsvm", "liblinear")
     done = run_bench("speed.py", str(SHARED), "--quick", *words)
