@@ -74,7 +74,7 @@ class NetworkADMM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The mean of both ends' penalties, or the paper's form, which leads to another point unless
         all nodes have the same: a warning says which.
     gamma : float or None, default=None
-        Of the recycling step, from 0 on; None is 0.5. At 0 odd and even iterates may swing.
+        Of the recycling step, from 0 on; None is 0.5. It damps the swing of odd and even iterates.
     loss : {"logistic", "huber", "smooth"}, default="logistic"
         The plain hinge is refused: it has no curvature to solve or to bound anything with.
     width : float or None, default=None
