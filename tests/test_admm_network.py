@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import doctest
+import pickle
 import pkgutil
 from importlib import import_module
 
@@ -195,6 +197,35 @@ def test_the_order_and_the_form_of_rows_do_not_matter():
     mixed = [X[p] for X, p in zip(tables, shuffled, strict=True)]
     labels = [y[p] for y, p in zip(signs, shuffled, strict=True)]
     assert np.abs(weights(solve(mixed, labels, terms)) - dense).max() < 1e-10
+
+
+def test_the_numbers_of_the_nodes_do_not_matter():
+    tables, signs = make_problem(15)
+    order, edges = [2, 0, 3, 1], [(0, 1), (1, 2), (2, 3), (3, 1)]
+    eta = np.array([0.5, 0.1, 2.0, 1.0])
+    one = weights(solve(tables, signs, make_terms(4, edges, eta=eta, iterations=9)))
+    moved = [(order.index(a), order.index(b)) for a, b in edges]
+    terms = make_terms(4, moved, eta=eta[order], iterations=9)
+    other = weights(solve([tables[i] for i in order], [signs[i] for i in order], terms))
+    assert np.abs(other - one[order]).max() < 1e-10
+
+
+def test_messages_can_travel():
+    """Nodes that share nothing but messages, each a copy, do the same as those in one process."""
+    tables, signs = make_problem(16)
+    terms = make_terms(4, "path", iterations=7)
+    together = weights(solve(tables, signs, terms))
+    apart = [
+        Node(i, Samples(X, y), copy.deepcopy(terms), tol=1e-11)
+        for i, (X, y) in enumerate(zip(tables, signs, strict=True))
+    ]
+    posted = [pickle.dumps(node.opening()) for node in apart]
+    for _ in range(8):
+        for node in apart:
+            node.absorb([pickle.loads(posted[other]) for other in reversed(node.neighbours)])
+        if apart[0].state.iteration < 7:
+            posted = [pickle.dumps(node.emit()) for node in apart]
+    assert np.array_equal(weights(apart), together)
 
 
 # History

@@ -112,11 +112,16 @@ def test_a_public_norm_and_a_constant_are_those_of_the_private_machines():
     tables, signs = make_problem(5)
     tables = [4 * X + 1 for X in tables]
     prepare = Preparation(data_norm=3.0, constant=0.5)
-    model = RADMM(data_norm=3.0, constant=0.5, C=3.0).fit(tables, signs)
-    bare = RADMM(C=3.0).fit([prepare(X) for X in tables], signs)
+    model = RADMM(data_norm=3.0, constant=0.5, C=3.0, iterations=9)
+    model.fit(tables, signs, evaluate_on=(tables[0], signs[0]))
+    bare = RADMM(C=3.0, iterations=9).fit([prepare(X) for X in tables], signs)
     X = tables[0][np.linalg.norm(tables[0], axis=1) < 3]
     assert np.allclose(model.decision_function(X), bare.decision_function(prepare(X)))
     assert model.intercept_ != 0
+    assert np.linalg.norm(tables[0], axis=1).max() > 3  # and is not shortened where it is tested
+    assert model.history_["test_error"][-1] == np.mean(model.predict(tables[0]) != signs[0])
+    losses = np.logaddexp(0, -signs[0] * model.decision_function(tables[0]))
+    assert model.history_["test_loss"][-1] == pytest.approx(losses.mean())
 
 
 def test_per_node_penalties_warn_and_name_the_point():
@@ -206,7 +211,10 @@ def test_a_search_over_private_models_warns():
     tables, signs = make_problem(13)
     X, y = np.vstack(tables), np.concatenate(signs)
     model = RADMM(random_state=0, **(OBJECTIVE | {"iterations": 1, "track": False}))
-    with pytest.warns(PrivacyLeakWarning, match="the choice itself is covered by no guarantee"):
+    with (
+        pytest.warns(PrivacyLeakWarning, match="random_state"),
+        pytest.warns(PrivacyLeakWarning, match="the choice itself is covered by no guarantee"),
+    ):
         GridSearchCV(model, {"rho": [1.0]}, cv=2).fit(X, y)
 
 
