@@ -391,6 +391,7 @@ def test_a_node_takes_one_message_of_each_neighbour_and_iteration():
         ([ends[0], Iterate(0, 1, np.zeros(4))], r"got messages from \[0, 1\]"),
         ([ends[0], Iterate(1, 2, np.zeros(4))], "node 2 sent one of iteration 1"),
         ([ends[0], Iterate(0, 2, np.zeros(3))], r"node 2 sent \(3,\) weights"),
+        ([ends[0], Iterate(0, 2, np.full(4, np.nan))], "node 2 sent weights that are not finite"),
     ]:
         with pytest.raises(ValueError, match=told):
             node.absorb(messages)
