@@ -104,7 +104,7 @@ def test_symmetric_edges_lead_to_the_minimiser(graph, loss, gamma):
 def test_per_node_penalties_lead_to_another_point_the_one_that_is_told(gamma):
     tables, signs = make_problem(3)
     eta = np.array([0.2, 0.5, 0.3, 2.0])
-    settings = {"eta": eta, "gamma": gamma, "iterations": 401, "rho": 1.0}
+    settings = {"eta": eta, "gamma": gamma, "iterations": 301, "rho": 1.0}
     terms = make_terms(4, "ring", form="per-node", **settings)
     found = weights(solve(tables, signs, terms))
     right = central(tables, signs, terms.loss, terms.C, terms.rho)
