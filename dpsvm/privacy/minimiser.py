@@ -43,7 +43,7 @@ class CertificateError(RuntimeError):
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """A function to minimise, of rows of norm at most 1.
+    """A function to minimise, of rows of norm at most ``row_norm``.
 
     >>> from dpsvm.losses import Logistic
     >>> toy = Objective(np.eye(2), np.array([1.0, -1.0]), np.ones(2), Logistic(), 1.0, np.zeros(2))
@@ -57,6 +57,7 @@ class Objective:
     loss: Loss
     lam: float
     linear: Array  # b, of size d
+    row_norm: float = 1.0  # no row is longer
 
     @property
     def dimension(self) -> int:
@@ -77,11 +78,11 @@ class Objective:
         """An upper bound on the gradient's norm at w, rounding errors included.
 
         A margin is a sum of k products (:func:`products`), off by at most k units of rounding times
-        |w|; the slopes of a convex loss at either end of that interval enclose the true slope, so a
-        row far from any corner adds nothing. The rows are summed in blocks of about sqrt(n), so a
-        sum of n terms goes through at most 2 sqrt(n) + 2 additions, whatever the order within a
-        block: its error is at most that many units of rounding times the sum of absolute values
-        (Higham 2002, chapter 4).
+        |w| and the row's norm; the slopes of a convex loss at either end of that interval enclose
+        the true slope, so a row far from any corner adds nothing. The rows are summed in blocks of
+        about sqrt(n), so a sum of n terms goes through at most 2 sqrt(n) + 2 additions, whatever
+        the order within a block: its error is at most that many units of rounding times the sum of
+        absolute values (Higham 2002, chapter 4).
 
         Rounding: up.
         """
@@ -91,15 +92,27 @@ class Objective:
         size = max(1, math.isqrt(n))
         total = np.zeros(d)
         for start in range(0, n, size):
-            total += self.rows[start : start + size].T @ pull[start : start + size]
+            total += _combination(self.rows, pull, start, min(start + size, n))
         found = float(np.linalg.norm(total + self.lam * w + self.linear))
         length = float(np.linalg.norm(w))
-        off = 1.01 * (products(self.rows) + 8) * _UNIT * max(length, 1.0)
+        longest = self.row_norm
+        off = 1.01 * (products(self.rows) + 8) * _UNIT * max(longest * length, 1.0)
         between = self.loss.slope(margins + off) - self.loss.slope(margins - off)
-        enclosed = float(self.weights @ between) * (1.0 + (n + 8) * _UNIT)
-        summed = (size + math.ceil(n / size) + 16) * float(np.sum(np.abs(pull)))
+        enclosed = longest * float(self.weights @ between) * (1.0 + (n + 8) * _UNIT)
+        summed = (size + math.ceil(n / size) + 16) * longest * float(np.sum(np.abs(pull)))
         rest = 8.0 * (self.lam * length + float(np.linalg.norm(self.linear)) + found)
         return float(found * (1.0 + (d + 8) * _UNIT) + enclosed + 1.01 * _UNIT * (summed + rest))
+
+
+def _combination(rows: Any, factors: Array, start: int, stop: int) -> Array:
+    """The sum of some rows, each times its factor."""
+    if not sp.issparse(rows):
+        return np.asarray(rows[start:stop].T @ factors[start:stop])
+    first, last = rows.indptr[start], rows.indptr[stop]
+    each = np.repeat(factors[start:stop], np.diff(rows.indptr[start : stop + 1]))
+    entries = rows.data[first:last] * each
+    total = np.bincount(rows.indices[first:last], weights=entries, minlength=rows.shape[1])
+    return np.asarray(total, dtype=np.float64)
 
 
 def products(rows: Any) -> int:
@@ -113,7 +126,7 @@ def products(rows: Any) -> int:
     return int(rows.shape[1])
 
 
-def minimise(objective: Objective, tau: float) -> Array:
+def minimise(objective: Objective, tau: float, start: Array | None = None) -> Array:
     """A point where the gradient's norm is certified to be at most tau.
 
     Raises CertificateError where tau is out of reach of floating-point numbers.
@@ -125,23 +138,40 @@ def minimise(objective: Objective, tau: float) -> Array:
     >>> bool(F.certificate(w) <= 1e-10)
     True
     """
-    best, least, refused = np.zeros(objective.dimension), math.inf, 0
+    w, bound = approach(objective, tau, start)
+    if bound <= tau:
+        return w
+    raise CertificateError(
+        f"the minimiser could not be certified to a gradient norm of {tau:g}: nothing is released, "
+        "and what was charged stays charged. Raise tol, or lower C."
+    )
+
+
+def approach(objective: Objective, tau: float, start: Array | None = None) -> tuple[Array, float]:
+    """The best point found on the way to a gradient norm of tau, and its certificate.
+
+    start : where Newton's method begins, 0 if it is not given
+
+    >>> from dpsvm.losses import HuberHinge
+    >>> F = Objective(np.eye(1), np.ones(1), np.ones(1), HuberHinge(0.5), 0.1, np.zeros(1))
+    >>> w, bound = approach(F, 1e-30)
+    >>> 1e-30 < bound < 1e-12
+    True
+    """
+    best = np.zeros(objective.dimension) if start is None else start
+    least, refused = math.inf, 0
     for w, norm in newton(objective, best):
         if norm < least:
             best, least = w, norm
         if norm > 0.5 * tau:
             continue
-        if objective.certificate(w) <= tau:
-            return w
+        bound = objective.certificate(w)
+        if bound <= tau:
+            return w, bound
         refused += 1
         if refused > _REFUSED:
             break
-    if math.isfinite(least) and objective.certificate(best) <= tau:
-        return best
-    raise CertificateError(
-        f"the minimiser could not be certified to a gradient norm of {tau:g}: nothing is released, "
-        "and what was charged stays charged. Raise tol, or lower C."
-    )
+    return best, objective.certificate(best) if math.isfinite(least) else math.inf
 
 
 def newton(objective: Objective, start: Array) -> Iterator[tuple[Array, float]]:

@@ -1,0 +1,170 @@
+"""What happened in every iteration, as an observer sees it who sees every node.
+
+The paper measures a run by L(t), the mean over the nodes of the mean loss of each node's weights on
+its own samples, which weights that disagree can make small. So there stand beside it the objective
+of the mean of the weights, sum_i O_i, and how far apart the nodes are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpsvm.admm.network.messages import Iterate
+from dpsvm.admm.network.node import Node
+from dpsvm.admm.network.terms import Terms
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Iteration:
+    """One iteration. The first block follows from the messages; the second does not."""
+
+    iteration: int
+    update: bool  # whether the nodes read their data
+    consensus: float  # root mean square distance of the nodes' weights from their mean
+    dual_sum: float  # |sum_i lambda_i|, 0 but for rounding with symmetric penalties
+    data_accesses: int  # of all the nodes, up to here
+    bytes_sent: int  # of all the nodes, in this iteration
+    privacy: float | None  # P: the epsilon spent up to here, None without privacy
+
+    loss: float  # L(t)
+    objective: float  # sum_i O_i of the mean
+    gradient_norm: float | None  # the largest that a node certified; None if private
+    test_error: float | None = None  # of the mean, on data given for that
+    test_loss: float | None = None
+
+
+@dataclass
+class History:
+    """The iterations of a run.
+
+    >>> one = {"update": True, "consensus": 0.0, "dual_sum": 0.0, "data_accesses": 2,
+    ...        "bytes_sent": 8, "privacy": None, "loss": 1.0, "gradient_norm": 0.0}
+    >>> history = History([Iteration(iteration=t, objective=2.0 / t, **one) for t in (1, 2)])
+    >>> history["objective"]
+    array([2., 1.])
+    >>> history.updates_only()["iteration"]
+    array([1., 2.])
+    """
+
+    iterations: list[Iteration] = field(default_factory=list)
+    private: bool = False
+
+    RELEASED = (
+        "iteration",
+        "update",
+        "consensus",
+        "dual_sum",
+        "data_accesses",
+        "bytes_sent",
+        "privacy",
+    )
+    OUTSIDE = ("loss", "objective", "gradient_norm", "test_error", "test_loss")
+    """In a private mode, what no guarantee covers."""
+
+    def __len__(self) -> int:
+        return len(self.iterations)
+
+    def __getitem__(self, name: str) -> Array:
+        """One quantity over all the iterations; NaN where it is not known."""
+        return np.array([getattr(one, name) for one in self.iterations], dtype=np.float64)
+
+    def updates_only(self) -> History:
+        """The iterations that read the data, without those that recycle."""
+        return History([one for one in self.iterations if one.update], self.private)
+
+    def outside_guarantee(self) -> tuple[str, ...]:
+        """The quantities that a privacy guarantee of the run does not cover."""
+        return self.OUTSIDE if self.private else ()
+
+
+@dataclass
+class Recorder:
+    """Watches a run.
+
+    spent : the epsilon of the messages through each update, if the run is private
+    test : the decisions on held-out samples as a function of the weights, and their signs
+
+    >>> from dpsvm.admm.network import Node, Penalties, Samples, Terms, make_graph, run
+    >>> from dpsvm.losses import Logistic
+    >>> penalties = Penalties(make_graph("path", 2), np.full((3, 2), 0.5))
+    >>> terms = Terms(penalties=penalties, loss=Logistic(), C=1.0, rho=2.0, iterations=3)
+    >>> nodes = [Node(i, Samples(np.eye(1), np.ones(1)), terms) for i in range(2)]
+    >>> watch = Recorder(History())
+    >>> run(nodes, watch)
+    >>> watch.history["data_accesses"], watch.history["consensus"]
+    (array([2., 4., 6.]), array([0., 0., 0.]))
+    """
+
+    history: History
+    spent: Array | None = None
+    test: tuple[Callable[[Array], Array], Array] | None = None
+
+    def __call__(self, iteration: int, nodes: Sequence[Node]) -> None:
+        """Note an iteration."""
+        terms = nodes[0].terms
+        weights = np.array([node.state.weights for node in nodes])
+        mean = weights.mean(axis=0)
+        private = self.spent is not None
+        certified = max(node.state.certificate for node in nodes)
+        error, loss = self._test(terms, mean)
+        self.history.iterations.append(
+            Iteration(
+                iteration=iteration,
+                update=terms.is_update(iteration),
+                consensus=float(np.sqrt(np.mean(np.sum((weights - mean) ** 2, axis=1)))),
+                dual_sum=float(np.linalg.norm(sum(node.state.dual for node in nodes))),
+                data_accesses=sum(node.state.data_accesses for node in nodes),
+                bytes_sent=_bytes(nodes),
+                privacy=None if self.spent is None else self._spent(terms, iteration),
+                loss=math.fsum(
+                    node.samples.mean_loss(terms, own)
+                    for node, own in zip(nodes, weights, strict=True)
+                )
+                / len(nodes),
+                objective=objective(nodes, mean),
+                gradient_norm=None if private else certified,
+                test_error=error,
+                test_loss=loss,
+            )
+        )
+
+    def _spent(self, terms: Terms, iteration: int) -> float:
+        assert self.spent is not None
+        return float(self.spent[terms.update_of(iteration) - 1])
+
+    def _test(self, terms: Terms, mean: Array) -> tuple[float | None, float | None]:
+        if self.test is None:
+            return None, None
+        decide, signs = self.test
+        decisions = decide(mean)
+        wrong = float(np.mean((decisions > 0.0) != (signs > 0.0)))
+        return wrong, float(terms.loss.value(signs * decisions).mean())
+
+
+def objective(nodes: Sequence[Node], weights: Array) -> float:
+    """sum_i O_i of some weights.
+
+    >>> from dpsvm.admm.network import Node, Penalties, Samples, Terms, make_graph
+    >>> from dpsvm.losses import Logistic
+    >>> penalties = Penalties(make_graph("path", 2), np.full((3, 2), 0.5))
+    >>> terms = Terms(penalties=penalties, loss=Logistic(), C=1.0, rho=2.0, iterations=3)
+    >>> nodes = [Node(i, Samples(np.eye(1), np.ones(1)), terms) for i in range(2)]
+    >>> round(objective(nodes, np.zeros(1)), 6)  # 2 ln 2
+    1.386294
+    """
+    return math.fsum(node.samples.objective(node.terms, weights) for node in nodes)
+
+
+def _bytes(nodes: Sequence[Node]) -> int:
+    """Every node sends its message to each neighbour."""
+    return sum(
+        Iterate(node.state.iteration, node.index, node.state.weights).nbytes * len(node.neighbours)
+        for node in nodes
+    )

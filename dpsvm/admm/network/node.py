@@ -1,0 +1,236 @@
+"""A node: rows that never leave it, and the weights it tells its neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpsvm.admm.network.hinge import approach_hinge
+from dpsvm.admm.network.messages import Iterate
+from dpsvm.admm.network.terms import Terms
+from dpsvm.privacy.minimiser import CertificateError, Objective, approach
+from dpsvm.privacy.preparation import row_norms
+
+Array = NDArray[np.float64]
+
+TOL = 1e-9
+"""The gradient norm that a node certifies of its minimisers."""
+
+
+class Perturbation(Protocol):
+    """What a private mode does to the problem of an update and to the weights it sends."""
+
+    @property
+    def updates(self) -> int:
+        """How many updates the noise was made for."""
+
+    @property
+    def tol(self) -> float:
+        """The gradient norm of minimisers that the noise was made for, which the node keeps to."""
+
+    def linear(self, update: int) -> Array | None:
+        """A random linear term of the problem."""
+
+    def release(self, update: int, minimiser: Array) -> Array:
+        """The weights that are sent, which are all that the node itself goes on from."""
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """The rows and labels of a node.
+
+    >>> Samples(np.array([[3.0, 4.0]]), np.array([1.0])).longest
+    5.0
+    """
+
+    rows: Any  # dense or CSR, of shape (B, d)
+    signs: Array  # +1 or -1 for each row
+    longest: float = field(init=False)  # no row has a larger norm
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "longest", float(np.max(row_norms(self.rows), initial=0.0)))
+
+    @property
+    def size(self) -> int:
+        """B_i."""
+        return int(self.rows.shape[0])
+
+    def mean_loss(self, terms: Terms, weights: Array) -> float:
+        """The mean loss of some weights."""
+        return float(terms.loss.value(self.signs * (self.rows @ weights)).mean())
+
+    def objective(self, terms: Terms, weights: Array) -> float:
+        """O_i of some weights."""
+        shrink = terms.rho / terms.graph.n_nodes / 2.0 * float(weights @ weights)
+        return terms.C * self.mean_loss(terms, weights) + shrink
+
+
+@dataclass
+class State:
+    """What a node remembers from iteration to iteration; all of it follows from messages."""
+
+    weights: Array  # f_i(t)
+    dual: Array  # lambda_i
+    updated: Array  # f_i of the last update
+    before: Array  # f_i(t - 1)
+    iteration: int = 0  # t
+    heard: Sequence[Array] = ()  # f_j(t) for each neighbour j
+    heard_before: Sequence[Array] = ()  # f_j(t - 1)
+    awaits: bool = True  # the neighbours' messages of iteration t
+    data_accesses: int = 0  # updates made
+    certificate: float = 0.0  # of the last minimiser's gradient norm: of the data, not released
+    worst: float = 0.0  # the largest of them
+
+
+class Node:
+    """Node i with its samples, its weights f_i and its multiplier lambda_i.
+
+    An update minimises, with e_i the noise of a private mode,
+
+        O_i(f) + (2 lambda_i + e_i) . f + sum_j W_ij |(f_i + f_j) / 2 - f|^2,
+
+    which is (C/B_i) sum l + kappa_i/2 |f|^2 + (2 lambda_i + e_i - sum_j W_ij (f_i + f_j)) . f but
+    for a constant, kappa_i = rho/N + 2 R_i. After the neighbours' messages of an update,
+
+        lambda_i <- lambda_i + 1/2 sum_j W_ij (f_i - f_j).
+
+    An even step of a recycled run replaces O_i by its linear model at the last update with
+    gamma/2 |f - f_i|^2, and the gradient in it by what the optimality of that update says it is:
+
+        f_i(2k) = f_i(2k-1) + sum_j W_ij [2 f_j(2k-1) - f_i(2k-2) - f_j(2k-2)] / (2 R_i + gamma).
+
+    It is a function of messages alone: no data, no privacy cost.
+
+    >>> from dpsvm.admm.network.graph import make_graph
+    >>> from dpsvm.admm.network.penalties import Penalties
+    >>> from dpsvm.losses import Logistic
+    >>> penalties = Penalties(make_graph("complete", 2), np.ones((1, 2)))
+    >>> terms = Terms(penalties=penalties, loss=Logistic(), C=1.0, rho=1.0, iterations=1)
+    >>> node = Node(0, Samples(np.eye(1), np.ones(1)), terms)
+    >>> node.absorb([Iterate(0, 1, np.zeros(1))])
+    >>> node.emit().weights.round(4)  # expit(-f) = 2.5 f
+    array([0.1819])
+    """
+
+    def __init__(
+        self,
+        index: int,
+        samples: Samples,
+        terms: Terms,
+        *,
+        tol: float = TOL,
+        start: Array | None = None,
+        perturbation: Perturbation | None = None,
+    ) -> None:
+        self.index, self.samples, self.terms = index, samples, terms
+        self.tol = tol if perturbation is None else perturbation.tol
+        self.neighbours = terms.graph.neighbours[index]
+        self.perturbation = perturbation
+        d = int(samples.rows.shape[1])
+        first = np.zeros(d) if start is None else np.array(start, dtype=np.float64)
+        self.state = State(first, np.zeros(d), updated=first, before=first)
+
+    def opening(self) -> Iterate:
+        """The message before the first iteration: where the node starts."""
+        return Iterate(0, self.index, self.state.weights)
+
+    def emit(self) -> Iterate:
+        """Take the next iteration and return the message that follows from it."""
+        state, iteration = self.state, self.state.iteration + 1
+        if state.awaits:
+            raise ValueError(
+                f"node {self.index} awaits its neighbours' messages of iteration {state.iteration}"
+            )
+        if iteration > self.terms.iterations:
+            raise ValueError(f"the run has {self.terms.iterations} iterations, got {iteration}")
+        if self.terms.is_update(iteration):
+            found = state.updated = self._update(self.terms.update_of(iteration))
+        else:
+            found = self._recycle(self.terms.update_of(iteration))
+        state.before, state.weights = state.weights, found
+        state.iteration, state.awaits = iteration, True
+        return Iterate(iteration, self.index, found)
+
+    def absorb(self, messages: Sequence[Iterate]) -> None:
+        """Take the neighbours' messages of the present iteration."""
+        state = self.state
+        weights = {message.node: self._checked(message) for message in messages}
+        if (
+            not state.awaits
+            or len(messages) != len(weights)
+            or set(weights) != set(self.neighbours)
+        ):
+            raise ValueError(
+                f"node {self.index} takes one message from each of {list(self.neighbours)} an "
+                f"iteration, got messages from {[message.node for message in messages]}"
+            )
+        state.heard_before, state.awaits = state.heard, False
+        state.heard = [weights[other] for other in self.neighbours]
+        if state.iteration > 0 and self.terms.is_update(state.iteration):
+            edges = self.terms.penalties.of_edges(self.index, self.terms.update_of(state.iteration))
+            apart = np.sum(edges) * state.weights - _sum(edges, state.heard)
+            state.dual = state.dual + apart / 2.0
+
+    def _checked(self, message: Iterate) -> Array:
+        state = self.state
+        if message.iteration != state.iteration:
+            raise ValueError(
+                f"node {self.index} awaits messages of iteration {state.iteration}, node "
+                f"{message.node} sent one of iteration {message.iteration}"
+            )
+        if message.weights.shape != state.weights.shape:
+            raise ValueError(
+                f"node {message.node} sent {message.weights.shape} weights, node {self.index} has "
+                f"{state.weights.shape}"
+            )
+        if not np.all(np.isfinite(message.weights)):
+            raise ValueError(f"node {message.node} sent weights that are not finite")
+        return message.weights
+
+    def _update(self, update: int) -> Array:
+        state, terms, samples = self.state, self.terms, self.samples
+        noise = self.perturbation
+        if noise is not None and update > noise.updates:
+            raise ValueError(f"the noise was made for {noise.updates} updates, got {update}")
+        edges = terms.penalties.of_edges(self.index, update)
+        linear = 2.0 * state.dual - np.sum(edges) * state.weights - _sum(edges, state.heard)
+        drawn = None if noise is None else noise.linear(update)
+        objective = Objective(
+            samples.rows,
+            samples.signs,
+            np.broadcast_to(terms.C / samples.size, samples.size),
+            terms.loss,
+            float(terms.curvatures[update - 1, self.index]),
+            linear if drawn is None else linear + drawn,
+            row_norm=max(samples.longest, 1.0),
+        )
+        state.data_accesses += 1
+        solver = approach_hinge if terms.loss.name == "hinge" else approach
+        found, state.certificate = solver(objective, self.tol, state.weights)
+        state.worst = max(state.worst, state.certificate)
+        if noise is None:
+            return found
+        if not state.certificate <= self.tol:
+            raise CertificateError(
+                f"node {self.index} could not certify its minimiser to a gradient norm of "
+                f"{self.tol:g}: an inexact one is not covered, nothing more is released, and what "
+                "was charged stays charged. Raise tol, or lower C."
+            )
+        return noise.release(update, found)
+
+    def _recycle(self, update: int) -> Array:
+        state = self.state
+        edges = self.terms.penalties.of_edges(self.index, update)
+        total = float(np.sum(edges))
+        moved = 2.0 * _sum(edges, state.heard) - _sum(edges, state.heard_before)
+        step = (moved - total * state.before) / (2.0 * total + float(self.terms.gamma or 0.0))
+        return np.asarray(state.weights + step)
+
+
+def _sum(edges: Array, weights: Sequence[Array]) -> Array:
+    """sum_j W_ij f_j."""
+    return np.asarray(edges @ np.asarray(weights))

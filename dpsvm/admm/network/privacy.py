@@ -1,0 +1,310 @@
+"""Private modes: target epsilon in, noise out, and what is charged and reported.
+
+    objective  a random linear term in every update's problem: pure epsilon. Without recycling and
+               with constant penalties this is dual variable perturbation (Zhang and Zhu 2017), with
+               growing ones penalty perturbation
+    primal     noise on every update's minimiser: pure epsilon; primal variable perturbation
+    gaussian   Gaussian noise on every update's minimiser: (epsilon, delta)
+
+The bounds and their proofs stand in :mod:`dpsvm.admm.network.bounds`. The guarantee covers all the
+messages of all the nodes, and so the model.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpsvm.admm.network.bounds import (
+    determinant_costs,
+    gradient_change,
+    largest_total,
+    output_sensitivities,
+    paper_condition,
+    paper_costs,
+    tight_costs,
+)
+from dpsvm.admm.network.node import Samples
+from dpsvm.admm.network.terms import Terms
+from dpsvm.privacy.accounting import Event, Gaussian, Pure, gaussian_epsilon, gaussian_mu
+from dpsvm.privacy.guarantee import Guarantee, check_delta, check_epsilon
+from dpsvm.privacy.methods.mechanism import COVERING_SHARE, UP
+from dpsvm.privacy.noise import Noise, to_grid
+
+Array = NDArray[np.float64]
+
+MODES = ("objective", "primal", "gaussian")
+"""The private modes."""
+
+BOUNDS = ("tight", "paper")
+"""What objective perturbation is calibrated to: the bound proved here, or the paper's."""
+
+NEIGHBOURS = "replace"
+_GRID = 2.0**-20  # grid of the released weights, in units of their noise
+_OVER = 1.0 + 2.0**-41  # how far above 1 a computed norm may lie
+_EXACT = (
+    "minimisers are certified to a gradient norm of {tol:g}, and what is left of their error is "
+    "covered: {how}. Proved for real numbers; the gaps between floats and the time a fit takes "
+    "are not protected against"
+)
+OUTSIDE = (
+    "the guarantee covers all messages, coef_, coefs_, consensus and dual_sum; loss, objective and "
+    "test error are computed from the data themselves and are outside it"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class NodeNoise:
+    """The noise of one node, a fresh draw for each update.
+
+    linear_scales, output_scales : of the random linear term (None for none) and of what is added to
+        the minimiser, for each update
+
+    >>> noise = NodeNoise(2, Noise(0), 1e-9, None, np.array([0.0]), np.array([2.0**-30]))
+    >>> noise.linear(1) is None, noise.release(1, np.array([0.5, 2.0]))
+    (True, array([0.5, 2. ]))
+    """
+
+    dimension: int
+    noise: Noise
+    tol: float  # gradient norm of the minimisers that output_scales cover
+    linear_scales: Array | None  # of shape (updates,)
+    output_scales: Array
+    grids: Array  # to which what is sent is rounded
+    law: str = "spherical"  # of what is added to the minimiser
+
+    @property
+    def updates(self) -> int:
+        """How many updates the noise was made for."""
+        return len(self.output_scales)
+
+    def linear(self, update: int) -> Array | None:
+        """The random linear term of an update's problem."""
+        if self.linear_scales is None:
+            return None
+        return self.noise.spherical(self.dimension, float(self.linear_scales[update - 1]))
+
+    def release(self, update: int, minimiser: Array) -> Array:
+        """The minimiser with noise, on a public grid."""
+        scale = float(self.output_scales[update - 1])
+        if self.law == "gaussian":
+            drawn = self.noise.gaussian(scale, self.dimension)
+        else:
+            drawn = self.noise.spherical(self.dimension, scale)
+        return to_grid(minimiser + drawn, float(self.grids[update - 1]))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Calibration:
+    """The noise of every update of a run, and what the run costs.
+
+    >>> from dpsvm.admm.network import Penalties, make_graph
+    >>> from dpsvm.losses import Logistic
+    >>> penalties = Penalties(make_graph("complete", 2), np.ones((2, 2)))
+    >>> terms = Terms(penalties=penalties, loss=Logistic(), C=5.0, rho=1.0, gamma=0.5, iterations=4)
+    >>> found = calibrate("objective", terms, [50, 100], tol=1e-9, epsilon=1.0)
+    >>> print(found.guarantee)
+    epsilon = 1 (replace)
+    >>> found.alphas.round(2)
+    array([[2.45, 4.95],
+           [2.45, 4.95]])
+    >>> found.spent.round(6)
+    array([0.5, 1. ])
+    """
+
+    mode: str
+    terms: Terms
+    sizes: tuple[int, ...]  # B_i
+    tol: float
+    event: Event
+    guarantee: Guarantee
+    spent: Array  # P: the epsilon of the messages through each update, at the guarantee's delta
+    output_scales: Array  # of what is added to minimisers, of shape (updates, N)
+    alphas: Array | None = None  # of the linear term, of shape (updates, N)
+
+    def check(self, samples: Sequence[Samples]) -> None:
+        """Refuse data that exceed the public bound on the norm of a row."""
+        for node, own in enumerate(samples):
+            if not own.longest <= _OVER:  # which row, and by how much, is private
+                raise ValueError(
+                    f"a row of node {node} has a norm above 1, which no private mode covers: scale "
+                    "the rows by a public number, or give data_norm, to which longer rows are "
+                    "shortened"
+                )
+
+    def noise_of(self, node: int, dimension: int, noise: Noise) -> NodeNoise:
+        """What the mode does to the updates of a node."""
+        outer = self.output_scales[:, node]
+        width = outer if self.mode == "gaussian" else outer * math.sqrt(dimension + 1.0)
+        inner = None if self.alphas is None else 1.0 / self.alphas[:, node] * UP
+        if inner is not None:
+            moved = inner * math.sqrt(dimension + 1.0) / self.terms.curvatures[:, node]
+            width = np.hypot(width, moved)
+        grids = np.exp2(np.floor(np.log2(_GRID * width)))
+        law = "gaussian" if self.mode == "gaussian" else "spherical"
+        return NodeNoise(dimension, noise, self.tol, inner, outer, grids, law)
+
+    def report(self, *, seeded: bool) -> dict[str, Any]:
+        """Guarantee, the paper's figure and the noise, each under its own name."""
+        covered = (
+            f"a share of {COVERING_SHARE:g} of epsilon pays for spherical noise that hides it"
+            if self.mode == "objective"
+            else "it is added to the sensitivity"
+        )
+        return {
+            "mode": self.mode,
+            "guarantee": str(self.guarantee),
+            "protects": "one sample of one node, its label included, replaced by another",
+            "updates": self.terms.updates,
+            **self._paper_figures(),
+            "alphas": None if self.alphas is None else self.alphas.tolist(),
+            "output_scales": self.output_scales.tolist(),
+            "sizes": list(self.sizes),
+            "assumes": _EXACT.format(tol=self.tol, how=covered),
+            "outside": OUTSIDE,
+            "noise_source": "a seed: for experiments only" if seeded else "the operating system",
+        }
+
+    def _paper_figures(self) -> dict[str, Any]:
+        if self.alphas is None:
+            return {"tight": self.guarantee.epsilon, "paper": None, "paper_condition": None}
+        left, right = paper_condition(self.terms, self.sizes)
+        costs = paper_costs(self.terms, self.sizes, self.alphas)
+        tight = tight_costs(self.terms, self.sizes, self.alphas)
+        verdict = "holds" if left < right else "does not hold, so the paper claims nothing here"
+        return {
+            "tight": float(largest_total(tight)[-1]),
+            "paper": float(largest_total(costs)[-1]),
+            "paper_condition": f"2 c1 = {left:.4g} < {right:.4g}: {verdict}",
+        }
+
+
+def calibrate(
+    mode: str,
+    terms: Terms,
+    sizes: Sequence[int],
+    *,
+    tol: float,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    alpha: Any = None,
+    bound: str = "tight",
+) -> Calibration:
+    """The noise with which a run costs epsilon, or (epsilon, delta), every node its full share.
+
+    alpha : in mode "objective" instead of epsilon: one number, one for each node, or a table of
+        shape (updates, N); epsilon then follows
+    bound : in mode "objective", the bound that is made equal to epsilon
+
+    >>> from dpsvm.admm.network import Penalties, make_graph
+    >>> from dpsvm.losses import Logistic
+    >>> penalties = Penalties(make_graph("complete", 2), np.ones((2, 2)))
+    >>> terms = Terms(penalties=penalties, loss=Logistic(), C=5.0, rho=1.0, gamma=0.5, iterations=4)
+    >>> found = calibrate("gaussian", terms, [50, 100], tol=0.0, epsilon=1.0, delta=1e-5)
+    >>> found.output_scales[0].round(4)
+    array([0.4221, 0.211 ])
+    """
+    if mode not in MODES:
+        raise ValueError(f"privacy must be one of {', '.join(map(repr, MODES))}, got {mode!r}")
+    if not math.isfinite(terms.loss.smoothness):
+        raise ValueError(
+            "a private mode needs a loss of bounded curvature ('huber', 'smooth', 'logistic'), "
+            f"got {terms.loss.name!r}"
+        )
+    fixed: dict[str, Any] = {"terms": terms, "sizes": tuple(sizes), "tol": tol}
+    if mode == "objective":
+        return _objective(fixed, epsilon, alpha, bound)
+    sensitivities = output_sensitivities(terms, sizes, tol)
+    number = check_epsilon(epsilon)
+    steps = np.arange(1, terms.updates + 1) / terms.updates
+    if mode == "primal":
+        return Calibration(
+            mode=mode,
+            **fixed,
+            event=Pure(number),
+            guarantee=Guarantee(number, 0.0, NEIGHBOURS),
+            spent=number * steps,
+            output_scales=sensitivities * (terms.updates / number) * UP,
+        )
+    small = check_delta(delta)
+    mu = gaussian_mu(number, small)
+    return Calibration(
+        mode=mode,
+        **fixed,
+        event=Gaussian(mu),
+        guarantee=Guarantee(number, small, NEIGHBOURS),
+        spent=np.array([gaussian_epsilon(mu * math.sqrt(step), small) for step in steps]),
+        output_scales=sensitivities * (math.sqrt(terms.updates) / mu) * UP,
+    )
+
+
+def _objective(fixed: dict[str, Any], epsilon: float | None, alpha: Any, bound: str) -> Calibration:
+    terms, sizes, tol = fixed["terms"], fixed["sizes"], fixed["tol"]
+    if alpha is None:
+        alphas = _alphas_for(check_epsilon(epsilon), terms, sizes, bound)
+    else:
+        alphas = _given_alphas(alpha, terms)
+    exact = largest_total(tight_costs(terms, sizes, alphas))
+    whole = float(exact[-1]) / (1.0 - COVERING_SHARE) * UP
+    if alpha is None and bound == "tight":
+        whole = check_epsilon(epsilon)  # rounded up from the line above: see _alphas_for
+    each = COVERING_SHARE * whole / terms.updates
+    return Calibration(
+        mode="objective",
+        **fixed,
+        event=Pure(whole),
+        guarantee=Guarantee(whole, 0.0, NEIGHBOURS),
+        spent=exact + each * np.arange(1, terms.updates + 1),
+        output_scales=2.0 * tol / terms.curvatures / each * UP,
+        alphas=alphas,
+    )
+
+
+def _alphas_for(epsilon: float, terms: Terms, sizes: Sequence[int], bound: str) -> Array:
+    """The alpha of each node with which its bound is all of epsilon but the covering share.
+
+    Rounding: down, by more than the roundings of the bound itself.
+    """
+    if bound not in BOUNDS:
+        raise ValueError(f"bound must be one of {', '.join(map(repr, BOUNDS))}, got {bound!r}")
+    share = epsilon * (1.0 - COVERING_SHARE) / UP**4
+    if bound == "paper":
+        left, right = paper_condition(terms, sizes)
+        if not left < right:
+            raise ValueError(
+                f"bound='paper' needs 2 c1 < min_i (B_i / C) (rho/N + 2 R_i): {left:.4g} is not "
+                f"below {right:.4g}. bound='tight' needs no condition"
+            )
+        fixed = paper_costs(terms, sizes, np.zeros_like(terms.curvatures))
+    else:
+        fixed = determinant_costs(terms, sizes)
+    before = fixed.sum(axis=0) * (1.0 + terms.updates * math.ulp(1.0))
+    if not np.all(before < share):
+        raise ValueError(
+            f"epsilon = {epsilon:g} is too small for any noise: the curvature of the loss alone "
+            f"costs {float(before.max()):.4g} of {share:.4g} over {terms.updates} updates. Raise "
+            "eta or rho, lower C, or make fewer updates"
+        )
+    found = (share - before) / (gradient_change(terms, sizes) * terms.updates) / UP**4
+    return np.tile(found, (terms.updates, 1))
+
+
+def _given_alphas(alpha: Any, terms: Terms) -> Array:
+    shape = terms.curvatures.shape
+    try:
+        found = np.asarray(alpha, dtype=np.float64)
+        table = np.broadcast_to(found, shape).copy()
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"alpha must be a number, one for each of {shape[1]} nodes, or a table of shape "
+            f"{shape}, got {alpha!r}"
+        ) from None
+    wrong = table[~((table > 0.0) & np.isfinite(table))]
+    if wrong.size:
+        raise ValueError(f"alpha must hold finite numbers above 0, got {float(wrong[0])!r}")
+    return table

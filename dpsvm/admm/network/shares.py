@@ -1,0 +1,136 @@
+"""Samples cut into the shares that the nodes hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_array
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import column_or_1d
+
+from dpsvm.svm.rows import core_rows
+
+Places = NDArray[np.intp]
+
+
+def deal(n_samples: int, n_nodes: int) -> list[Places]:
+    """The places of each node's samples, dealt one after the other.
+
+    >>> [places.tolist() for places in deal(5, 2)]
+    [[0, 2, 4], [1, 3]]
+    """
+    if n_samples < n_nodes:
+        raise ValueError(f"{n_samples} samples are not enough for {n_nodes} nodes")
+    return [np.arange(node, n_samples, n_nodes) for node in range(n_nodes)]
+
+
+def assigned(nodes: ArrayLike, n_samples: int) -> list[Places]:
+    """The places of each node's samples, from the number of the node of each sample.
+
+    >>> [places.tolist() for places in assigned([0, 1, 1, 0], 4)]
+    [[0, 3], [1, 2]]
+    >>> assigned([0, 2, 2, 0], 4)
+    Traceback (most recent call last):
+    ...
+    ValueError: node 1 has no samples
+    """
+    numbers = np.asarray(nodes)
+    if numbers.dtype.kind not in "iu":
+        raise ValueError(
+            f"nodes must hold the whole number of each sample's node, got the type {numbers.dtype}"
+        )
+    if numbers.shape != (n_samples,):
+        raise ValueError(f"nodes has the shape {numbers.shape} for {n_samples} samples")
+    if numbers.min() < 0:
+        raise ValueError(f"nodes are counted from 0, got {int(numbers.min())}")
+    counts = np.bincount(numbers)
+    if not counts.all():
+        raise ValueError(f"node {int(np.flatnonzero(counts == 0)[0])} has no samples")
+    order = np.argsort(numbers, kind="stable")
+    return np.split(order, np.cumsum(counts)[:-1])
+
+
+def cut(table: Any, places: Places) -> Any:
+    """Some rows of a table: a view where they lie one after the other, else a copy.
+
+    >>> cut(np.eye(4), np.array([1, 2])).base is None
+    False
+    """
+    if len(places) and places[-1] - places[0] + 1 == len(places) and np.all(np.diff(places) == 1):
+        return table[places[0] : places[-1] + 1]
+    return table[places]
+
+
+def checked_tables(tables: Sequence[Any]) -> list[Any]:
+    """The rows of each node, all of one width.
+
+    >>> checked_tables([np.eye(2), np.ones((1, 3))])
+    Traceback (most recent call last):
+    ...
+    ValueError: the nodes must have the same columns, got [2, 3] of them
+    """
+    found = []
+    for node, table in enumerate(tables):
+        if table.shape[0] == 0:
+            raise ValueError(f"node {node} has no samples")
+        name = f"X of node {node}"
+        found.append(
+            core_rows(check_array(table, accept_sparse="csr", dtype=np.float64, input_name=name))
+        )
+    widths = [table.shape[1] for table in found]
+    if len(set(widths)) > 1:
+        raise ValueError(f"the nodes must have the same columns, got {widths} of them")
+    return found
+
+
+def checked_labels(y: Any, name: str = "y") -> NDArray[Any]:
+    """Labels of samples, one for each.
+
+    >>> checked_labels([0.5, 1.5])
+    Traceback (most recent call last):
+    ...
+    ValueError: Unknown label type: continuous. Two classes are needed
+    """
+    labels = column_or_1d(y, warn=True)
+    kind = type_of_target(labels, input_name=name, raise_unknown=True)
+    if kind not in ("binary", "multiclass"):
+        raise ValueError(f"Unknown label type: {kind}. Two classes are needed")
+    return np.asarray(labels)
+
+
+def two_classes(labels: NDArray[Any], classes: Any) -> NDArray[Any]:
+    """The two classes: the public ones, or else those of the labels.
+
+    >>> two_classes(np.array([1, 0, 1]), None)
+    array([0, 1])
+    >>> two_classes(np.array([1, 0, 7]), [0, 1])
+    Traceback (most recent call last):
+    ...
+    ValueError: y holds a label that is not in classes = [0, 1]
+    """
+    if classes is None:
+        found = np.unique(labels)
+        if len(found) != 2:
+            raise ValueError(
+                f"Only binary classification is supported: y must hold two classes, got "
+                f"{len(found)} class{'es' if len(found) > 1 else ''}"
+            )
+        return found
+    found = np.unique(np.asarray(classes))
+    if found.shape != (2,) or np.asarray(classes).shape != (2,):
+        raise ValueError(f"classes must be two different labels, got {classes!r}")
+    if not np.all(np.isin(labels, found)):
+        raise ValueError(f"y holds a label that is not in classes = {found.tolist()!r}")
+    return found
+
+
+def signs_of(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.float64]:
+    """+1 for the second class, -1 for the first.
+
+    >>> signs_of(np.array(["a", "b"]), np.array(["a", "b"]))
+    array([-1.,  1.])
+    """
+    return np.where(labels == classes[1], 1.0, -1.0)
