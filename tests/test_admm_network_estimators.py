@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
+from listener import Listener
 from network_problems import central, make_problem
 from scipy import sparse
 from sklearn.base import clone
@@ -322,5 +323,35 @@ def test_what_only_one_form_of_data_takes_is_refused():
         NetworkADMM(n_nodes=2).fit(X, y, nodes=[0, 1, 0, 1])
     with pytest.raises(ValueError, match="the graph has 3 nodes, and the data have 2"):
         NetworkADMM([(0, 1), (1, 2)]).fit(X, y, nodes=[0, 1, 0, 1])
-    with pytest.raises(ValueError, match="probabilities need loss='logistic', got 'huber'"):
-        NetworkADMM(loss="huber", iterations=1, n_nodes=2).fit(X, y).predict_proba(X)
+    model = NetworkADMM(loss="huber", iterations=1, n_nodes=2)
+    assert not hasattr(model.fit(X, y), "predict_proba")
+    with pytest.raises(ValueError, match="evaluate_on must be a pair"):
+        model.fit(X, y, evaluate_on=(X,))
+    with pytest.raises(ValueError, match="which track=False leaves out"):
+        NetworkADMM(track=False, n_nodes=2).fit(X, y, evaluate_on=(X, y))
+
+
+def test_every_iteration_is_a_task_of_scikit_learns_callbacks_and_one_can_stop_the_run():
+    tables, signs = make_problem(14)
+    listener = Listener()
+    RADMM(iterations=4).set_callbacks(listener).fit(tables, signs)
+    assert listener.begun.count("round") == listener.ended.count("round") == 4
+    assert not listener.open
+    stopped = RADMM(iterations=9).set_callbacks(Listener(last=4)).fit(tables, signs)
+    assert (stopped.n_iter_, stopped.n_updates_, len(stopped.history_)) == (4, 2, 4)
+    private = RADMM(random_state=0, **OBJECTIVE).set_callbacks(Listener(last=1))
+    assert quietly(private, tables, signs).n_iter_ == OBJECTIVE["iterations"]
+
+
+def test_nothing_is_charged_when_a_callback_fails():
+    tables, signs = make_problem(14)
+
+    class Failing(Listener):
+        def on_fit_task_begin(self, estimator, context):
+            raise RuntimeError("no")
+
+    listener, ledger = Failing(), BudgetAccountant(epsilon=10.0, neighbouring="replace")
+    with pytest.raises(RuntimeError, match="no"):
+        RADMM(accountant=ledger, **OBJECTIVE).set_callbacks(listener).fit(tables, signs)
+    assert not listener.open
+    assert ledger.charges == ()

@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+from listener import Listener
 from scipy import sparse
 from sharing_problems import make_problem
 from sklearn.exceptions import ConvergenceWarning
@@ -309,41 +310,21 @@ def test_a_constraint_binds_every_baseline_and_an_intercept_is_the_first_partys_
     assert shifted["first party alone"].train_loss <= 2 * plain["first party alone"].train_loss
 
 
-class _Listener:
-    """Notes the hooks of scikit-learn's callbacks; may ask to stop after some rounds."""
-
-    def __init__(self, last=None):
-        self.last, self.begun, self.ended = last, [], []
-
-    def setup(self, estimator, context):
-        self.open = True
-
-    def teardown(self, estimator, context):
-        self.open = False
-
-    def on_fit_task_begin(self, estimator, context):
-        self.begun.append(context.task_name)
-
-    def on_fit_task_end(self, estimator, context):
-        self.ended.append(context.task_name)
-        return self.last is not None and self.ended.count("round") >= self.last
-
-
 def test_every_round_is_a_task_of_scikit_learns_callbacks_and_one_can_stop_the_run():
     blocks, y = make_problem(9)
-    listener = _Listener()
+    listener = Listener()
     SharingADMMClassifier(rounds=4).set_callbacks(listener).fit(blocks, y)
     assert listener.begun.count("round") == listener.ended.count("round") == 4
     assert sorted(listener.begun) == sorted(listener.ended)
     assert not listener.open
-    stopped = SharingADMMClassifier(rounds=9).set_callbacks(_Listener(last=3)).fit(blocks, y)
+    stopped = SharingADMMClassifier(rounds=9).set_callbacks(Listener(last=3)).fit(blocks, y)
     assert (stopped.n_iter_, stopped.ending_) == (3, "stopped")
 
 
 def test_callbacks_are_torn_down_and_nothing_is_charged_when_one_of_them_fails():
     blocks, y = make_problem(9)
 
-    class Failing(_Listener):
+    class Failing(Listener):
         def on_fit_task_begin(self, estimator, context):
             raise RuntimeError("no")
 
@@ -357,5 +338,5 @@ def test_callbacks_are_torn_down_and_nothing_is_charged_when_one_of_them_fails()
 
 def test_a_callback_cannot_stop_a_private_run():
     blocks, y = make_problem(9)
-    model = _private("row", ROW).set_callbacks(_Listener(last=1)).fit(blocks, y)
+    model = _private("row", ROW).set_callbacks(Listener(last=1)).fit(blocks, y)
     assert (model.n_iter_, model.ending_) == (5, "rounds")

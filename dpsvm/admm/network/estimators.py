@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -11,11 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dpsvm.admm.callbacks import Rounds, Tick
 from dpsvm.admm.network.graph import make_graph
 from dpsvm.admm.network.hinge import HINGE_TOL
 from dpsvm.admm.network.history import History, Recorder, objective
@@ -44,13 +47,20 @@ from dpsvm.svm.rows import core_rows
 
 Array = NDArray[np.float64]
 
+_CALLER = 5  # frames from a warning to whoever called fit
 _N_NODES = 5
 _GAMMA = 0.5
 _WIDTH = 0.5
 _FORM = {"accept_sparse": "csr", "dtype": np.float64, "order": "C"}
 
 
-class NetworkADMM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+def _has_probabilities(model: NetworkADMM) -> bool:
+    if model.loss != "logistic":
+        raise AttributeError(f"probabilities need loss='logistic', got {model.loss!r}")
+    return True
+
+
+class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     """A binary linear classifier over samples that the nodes of a network hold.
 
     Minimises sum_i O_i(f), O_i(f) = (C/B_i) sum_n l(y_n f . x_n) + (rho/N) |f|^2 / 2, B_i being the
@@ -127,14 +137,15 @@ class NetworkADMM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     classes_ : ndarray of shape (2,)
         The labels; the second one is +1.
-    coef_, intercept_ : ndarray of shape (n_features,), float
+    coef_, intercept_ : ndarray of shape (1, n_features), ndarray of shape (1,)
         The mean of the nodes' weights.
     coefs_, intercepts_ : ndarray of shape (N, n_features), ndarray of shape (N,)
         The weights of each node.
     history_ : History
         Loss, objective, consensus, multipliers, privacy and test error of every iteration.
     n_iter_, n_updates_, data_accesses_ : int
-        The iterations, how many of them read the data, and how often any node did.
+        The iterations, fewer than asked for if a callback ended the run; how many of them read the
+        data; and how often any node did.
     objective_ : float or None
         sum_i O_i of the mean; None in a private mode, where it would be outside the guarantee.
     graph_, n_nodes_, node_sizes_ : Graph, int, list of int
@@ -276,6 +287,19 @@ class NetworkADMM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self : object
             The fitted estimator.
         """
+        self._fit(X, y, nodes, evaluate_on)
+        return self
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        nodes: Any,
+        evaluate_on: tuple[Any, Any] | None,
+        tick: Tick | None = None,
+    ) -> None:
+        """Fit, and call ``tick`` after every iteration. What can be refused is, before a charge."""
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)  # a fit that fails leaves no fitted model
         self._check_settings()
@@ -291,14 +315,32 @@ class NetworkADMM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ]
         del tables
         evaluation = self._evaluation(evaluate_on, preparation)
-        calibration, noise = self._calibrated(terms, samples)
+        calibration, noise = self._calibration(terms, samples), Noise(self.random_state)
         members = self._members(samples, terms, calibration, noise)
         history = History(private=calibration is not None)
         spent = None if calibration is None else calibration.spent
-        run(members, Recorder(history, spent, evaluation) if self.track else None)
+        recorder = Recorder(history, spent, evaluation) if self.track else None
+        tasks = Rounds(self, terms.iterations, {"X": X, "y": y}, tick)
+        report = None if calibration is None else calibration.report(seeded=noise.seeded)
+        self._charge(calibration, noise)
+        self.n_iter_ = self._run(members, recorder, tasks)
         self._keep(members, history, preparation)
-        self._keep_privacy(calibration, seeded=noise.seeded)
-        return self
+        self._keep_privacy(calibration, report)
+        tasks.close()
+
+    def _run(self, members: list[Node], recorder: Recorder | None, tasks: Rounds) -> int:
+        """The run. A callback may end it, unless it is private: what it goes by may be, too."""
+
+        def watch(iteration: int, nodes: Sequence[Node]) -> bool:
+            if recorder is not None:
+                recorder(iteration, nodes)
+            stop = tasks.end() and self.privacy is None
+            if iteration < nodes[0].terms.iterations and not stop:
+                tasks.begin()
+            return stop
+
+        tasks.begin()
+        return run(members, watch)
 
     def _check_settings(self) -> None:
         """Refuse what is wrong, and what would have no effect, by name and value."""
@@ -391,7 +433,7 @@ class NetworkADMM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         penalties = Penalties(graph, table, self.penalty)
         elsewhere = penalties.wrong_limit()
         if elsewhere is not None:
-            warnings.warn(elsewhere, ConvergenceWarning, stacklevel=3)
+            warnings.warn(elsewhere, ConvergenceWarning, stacklevel=_CALLER)
         gamma = _GAMMA if self.gamma is None else float(self.gamma)
         return Terms(
             penalties=penalties,
@@ -413,6 +455,10 @@ class NetworkADMM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The decisions on held-out samples as a function of the weights, and their signs."""
         if data is None:
             return None
+        if not self.track:
+            raise ValueError("evaluate_on is noted in the history, which track=False leaves out")
+        if not isinstance(data, tuple) or len(data) != 2:
+            raise ValueError("evaluate_on must be a pair (X, y)")
         rows = core_rows(validate_data(self, data[0], reset=False, **_FORM))
         labels = checked_labels(data[1], "y of evaluate_on")
         if len(labels) != rows.shape[0]:
@@ -430,11 +476,10 @@ class NetworkADMM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         return decide, signs_of(labels, self.classes_)
 
-    def _calibrated(self, terms: Terms, samples: list[Samples]) -> tuple[Calibration | None, Noise]:
-        """The noise of a private mode, charged before anything is released."""
-        noise = Noise(self.random_state)
+    def _calibration(self, terms: Terms, samples: list[Samples]) -> Calibration | None:
+        """The noise of a private mode."""
         if self.privacy is None:
-            return None, noise
+            return None
         calibration = calibrate(
             self.privacy,
             terms,
@@ -446,16 +491,21 @@ class NetworkADMM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             bound=self.bound or "tight",
         )
         calibration.check(samples)
+        return calibration
+
+    def _charge(self, calibration: Calibration | None, noise: Noise) -> None:
+        """Charge a private run, before anything of it is released."""
+        if calibration is None:
+            return
         if noise.seeded:
-            warn_of_seed(stacklevel=3)
-        warn_if_searched(stacklevel=3)
+            warn_of_seed(stacklevel=_CALLER)
+        warn_if_searched(stacklevel=_CALLER)
         if self.accountant is not None:
             self.accountant.spend(
                 calibration.event,
                 label=f"{type(self).__name__} {self.privacy}",
                 neighbouring=calibration.guarantee.neighbouring,
             )
-        return calibration, noise
 
     def _members(
         self, samples: list[Samples], terms: Terms, calibration: Calibration | None, noise: Noise
@@ -483,14 +533,14 @@ class NetworkADMM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         mean = weights.mean(axis=0)
         self.graph_, self.n_nodes_ = terms.graph, terms.graph.n_nodes
         self.node_sizes_ = [node.samples.size for node in members]
-        self.n_iter_, self.n_updates_ = terms.iterations, terms.updates
+        self.n_updates_ = terms.update_of(self.n_iter_)
         self.data_accesses_ = sum(node.state.data_accesses for node in members)
         self.history_ = history
         self.conditions_ = conditions(terms)
         self.objective_ = None if self.privacy else objective(members, mean)
         coefs, intercepts = _in_given_units(np.vstack([weights, mean]), preparation)
         self.coefs_, self.intercepts_ = coefs[:-1], intercepts[:-1]
-        self.coef_, self.intercept_ = coefs[-1], float(intercepts[-1])
+        self.coef_, self.intercept_ = coefs[-1:], intercepts[-1:]
         worst = max(node.state.worst for node in members)
         least = max(self.tol, HINGE_TOL) if self.loss == "hinge" else self.tol
         if not self.privacy and not worst <= least:
@@ -498,16 +548,16 @@ class NetworkADMM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"a node's minimiser is certified to a gradient norm of {worst:.3g}, not to tol = "
                 f"{least:g}: raise tol, scale the rows, or lower C",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=_CALLER,
             )
 
-    def _keep_privacy(self, calibration: Calibration | None, *, seeded: bool) -> None:
+    def _keep_privacy(self, calibration: Calibration | None, report: dict[str, Any] | None) -> None:
         guarantee = None if calibration is None else calibration.guarantee
         self.privacy_guarantee_ = guarantee
         self.epsilon_ = None if guarantee is None else guarantee.epsilon
         self.delta_ = None if guarantee is None else guarantee.delta
         self.neighbouring_ = None if guarantee is None else guarantee.neighbouring
-        self.privacy_report_ = None if calibration is None else calibration.report(seeded=seeded)
+        self.privacy_report_ = report
 
     def decision_function(self, X: Any) -> Array:
         """Return X @ coef_ + intercept_, positive for ``classes_[1]``.
@@ -524,7 +574,7 @@ class NetworkADMM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         rows = validate_data(self, X, reset=False, **_FORM)
-        return np.asarray(rows @ self.coef_ + self.intercept_)
+        return np.asarray(rows @ self.coef_[0] + self.intercept_)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the label of each sample.
@@ -542,6 +592,7 @@ class NetworkADMM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         decisions = self.decision_function(X)
         return np.asarray(self.classes_[(decisions > 0).astype(np.intp)])
 
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
         """Return the probabilities of both classes, for the logistic loss alone.
 
@@ -555,8 +606,6 @@ class NetworkADMM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         probabilities : ndarray of shape (n_samples, 2)
             In the order of ``classes_``.
         """
-        if self.loss != "logistic":
-            raise ValueError(f"probabilities need loss='logistic', got {self.loss!r}")
         decisions = self.decision_function(X)
         return np.column_stack([expit(-decisions), expit(decisions)])
 

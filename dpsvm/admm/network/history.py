@@ -98,6 +98,7 @@ class Recorder:
     >>> nodes = [Node(i, Samples(np.eye(1), np.ones(1)), terms) for i in range(2)]
     >>> watch = Recorder(History())
     >>> run(nodes, watch)
+    3
     >>> watch.history["data_accesses"], watch.history["consensus"]
     (array([2., 4., 6.]), array([0., 0., 0.]))
     """
@@ -106,8 +107,8 @@ class Recorder:
     spent: Array | None = None
     test: tuple[Callable[[Array], Array], Array] | None = None
 
-    def __call__(self, iteration: int, nodes: Sequence[Node]) -> None:
-        """Note an iteration."""
+    def __call__(self, iteration: int, nodes: Sequence[Node]) -> bool:
+        """Note an iteration; never stop there."""
         terms = nodes[0].terms
         weights = np.array([node.state.weights for node in nodes])
         mean = weights.mean(axis=0)
@@ -134,6 +135,7 @@ class Recorder:
                 test_loss=loss,
             )
         )
+        return False
 
     def _spent(self, terms: Terms, iteration: int) -> float:
         assert self.spent is not None

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from dpsvm.admm.network.messages import Iterate
 from dpsvm.admm.network.node import Node
 
-Watch = Callable[[int, Sequence[Node]], None]
-"""Called after every iteration with its number; looks and changes nothing."""
+Watch = Callable[[int, Sequence[Node]], bool]
+"""Called after every iteration with its number; looks, changes nothing, says whether to stop."""
 
 
-def run(nodes: Sequence[Node], watch: Watch | None = None) -> None:
-    """Let every node emit and absorb, once an iteration.
+def run(nodes: Sequence[Node], watch: Watch | None = None) -> int:
+    """Let every node emit and absorb, once an iteration; return how many there were.
 
     >>> import numpy as np
     >>> from dpsvm.admm.network import Penalties, Samples, Terms, make_graph
@@ -21,14 +21,16 @@ def run(nodes: Sequence[Node], watch: Watch | None = None) -> None:
     >>> terms = Terms(penalties=penalties, loss=Logistic(), C=1.0, rho=2.0, iterations=60)
     >>> nodes = [Node(i, Samples(np.eye(1) / (1 + i), np.ones(1)), terms) for i in range(2)]
     >>> run(nodes)
+    60
     >>> nodes[0].state.weights.round(6) == nodes[1].state.weights.round(6)
     array([ True])
     """
     _deliver(nodes, [node.opening() for node in nodes])
     for iteration in range(1, nodes[0].terms.iterations + 1):
         _deliver(nodes, [node.emit() for node in nodes])
-        if watch is not None:
-            watch(iteration, nodes)
+        if watch is not None and watch(iteration, nodes):
+            break
+    return iteration
 
 
 def _deliver(nodes: Sequence[Node], messages: Sequence[Iterate]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -16,8 +16,8 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dpsvm.admm.callbacks import Rounds, Tick
 from dpsvm.admm.sharing.blocks import Layout, checked_blocks, cut, is_blocks, names_of, split
-from dpsvm.admm.sharing.callbacks import Rounds
 from dpsvm.admm.sharing.columns import Columns
 from dpsvm.admm.sharing.coordinator import Coordinator
 from dpsvm.admm.sharing.history import History, Recorder, assumptions, objective
@@ -34,7 +34,6 @@ from dpsvm.privacy.selection import warn_of_seed
 from dpsvm.warnings import PrivacyLeakWarning
 
 Array = NDArray[np.float64]
-Tick = Callable[[], None]
 
 _RELAXATION = 1.8
 _BOUNDS = ("row_norm", "radius", "target_bound", "column_norm", "target_norm", "b1", "c1")
@@ -199,10 +198,10 @@ class BaseSharingADMM(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc
         )
         history = History(private=self.privacy is not None)
         recorder = Recorder(history, evaluation) if self.track else None
-        tasks = Rounds(self, int(self.rounds), {"X": X, "y": y})
+        tasks = Rounds(self, int(self.rounds), {"X": X, "y": y}, tick)
         report = None if calibration is None else calibration.report(seeded=noise.seeded)
         self._charge(calibration, noise)
-        ending = self._run(coordinator, members, recorder, tick, tasks)
+        ending = self._run(coordinator, members, recorder, tasks)
         self._keep(coordinator, members, history, ending)
         self._keep_privacy(calibration, report)
         tasks.close()
@@ -310,7 +309,6 @@ class BaseSharingADMM(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc
         coordinator: Coordinator,
         members: Sequence[Party],
         recorder: Recorder | None,
-        tick: Tick | None,
         tasks: Rounds,
     ) -> Ending:
         """The run. A callback may end it, unless it is private: what it goes by may be, too."""
@@ -318,8 +316,6 @@ class BaseSharingADMM(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc
         def watch(coordinator: Coordinator, members: Sequence[Party]) -> bool:
             if recorder is not None:
                 recorder(coordinator, members)
-            if tick is not None:
-                tick()
             stop = tasks.end() and self.privacy is None
             if coordinator.ending is None and not stop:
                 tasks.begin()

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 
-from dpsvm.admm.sharing.base import BaseSharingADMM, Tick
+from dpsvm.admm.callbacks import Tick
+from dpsvm.admm.sharing.base import BaseSharingADMM
 from dpsvm.admm.sharing.baselines import SGDSettings, central, distributed_sgd, gauss_seidel
 from dpsvm.admm.sharing.columns import Columns
 from dpsvm.admm.sharing.coordinator import Coordinator

@@ -1,0 +1,23 @@
+"""A callback of scikit-learn's protocol that the tests of several estimators share."""
+
+from __future__ import annotations
+
+
+class Listener:
+    """Notes the hooks it hears; may ask to stop after so many tasks of a name."""
+
+    def __init__(self, name="round", last=None):
+        self.name, self.last, self.begun, self.ended = name, last, [], []
+
+    def setup(self, estimator, context):
+        self.open = True
+
+    def teardown(self, estimator, context):
+        self.open = False
+
+    def on_fit_task_begin(self, estimator, context):
+        self.begun.append(context.task_name)
+
+    def on_fit_task_end(self, estimator, context):
+        self.ended.append(context.task_name)
+        return self.last is not None and self.ended.count(self.name) >= self.last
