@@ -40,37 +40,40 @@ def weights(parties):
 
 
 def boyd(blocks, y, loss, *, lam, weight, rho, rounds):
-    """Sharing ADMM as printed in Boyd et al. 2011, section 7.3, scaled form; rho is theirs."""
+    """Sharing ADMM as printed in Boyd et al. 2011, section 7.3, scaled form; rho is theirs.
+
+    The three steps go round from that of z: the first x step follows it.
+    """
     loss, count = make_prediction_loss(loss), len(blocks)
     x = [np.zeros(D.shape[1]) for D in blocks]
-    mean = z = u = np.zeros(len(y))
+    mean = u = np.zeros(len(y))
     for _ in range(rounds):
+        z = loss.prox(count * (u + mean), y, weight * count / rho) / count
+        u = u + mean - z
         wanted = [D @ xm + z - mean - u for D, xm in zip(blocks, x, strict=True)]
         x = [
             np.linalg.solve(lam * np.eye(D.shape[1]) + rho * D.T @ D, rho * D.T @ goal)
             for D, goal in zip(blocks, wanted, strict=True)
         ]
         mean = sum(D @ xm for D, xm in zip(blocks, x, strict=True)) / count
-        z = loss.prox(count * (u + mean), y, weight * count / rho) / count
-        u = u + mean - z
     return np.concatenate(x)
 
 
 def two_blocks(blocks, y, loss, *, lam, weight, rho, relaxation, rounds):
     """ADMM with a copy z_m of every D_m x_m, none of it eliminated; rho is that of a copy."""
     loss, count, n = make_prediction_loss(loss), len(blocks), len(y)
-    z, u = np.zeros((count, n)), np.zeros((count, n))
+    fitted, u = np.zeros((count, n)), np.zeros((count, n))
     for _ in range(rounds):
+        ahead = fitted + u
+        total = loss.prox(ahead.sum(axis=0), y, weight * count / rho)
+        z = ahead + (total - ahead.sum(axis=0)) / count
+        u = u + fitted - z
         x = [
             np.linalg.solve(lam * np.eye(D.shape[1]) + rho * D.T @ D, rho * D.T @ (zm - um))
             for D, zm, um in zip(blocks, z, u, strict=True)
         ]
         fitted = np.array([D @ xm for D, xm in zip(blocks, x, strict=True)])
         fitted = relaxation * fitted + (1 - relaxation) * z
-        ahead = fitted + u
-        total = loss.prox(ahead.sum(axis=0), y, weight * count / rho)
-        z = ahead + (total - ahead.sum(axis=0)) / count
-        u = u + fitted - z
     return np.concatenate(x)
 
 

@@ -8,6 +8,7 @@ import pickle
 import pkgutil
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import clarabel
 import numpy as np
@@ -30,7 +31,7 @@ import dpsvm.admm.sharing
 from dpsvm.admm.sharing import Columns, Contribution, Coordinator, Terms, run
 from dpsvm.admm.sharing.coordinator import DivergenceGuard
 from dpsvm.admm.sharing.history import History, Recorder, assumptions, lyapunov, objective
-from dpsvm.admm.sharing.regularisers import Ball, Box, GemanMcClure
+from dpsvm.admm.sharing.regularisers import L1, Ball, Box, GemanMcClure
 from dpsvm.admm.sharing.steps import BallStep, RidgeStep, make_step
 from dpsvm.data import load_libsvm
 from dpsvm.losses import Squared, make_prediction_loss
@@ -71,11 +72,11 @@ def test_one_party_is_central_admm():
     blocks, y = make_problem(1)
     D = np.hstack(blocks)
     _, parties = solve([D], y, rounds=25, rho=0.4, lam=0.7)
-    loss, z, u = make_prediction_loss("logistic"), np.zeros(len(y)), np.zeros(len(y))
+    loss, x, u = make_prediction_loss("logistic"), np.zeros(D.shape[1]), np.zeros(len(y))
     for _ in range(25):
-        x = np.linalg.solve(0.7 * np.eye(D.shape[1]) + 0.4 * D.T @ D, 0.4 * D.T @ (z - u))
         z = loss.prox(D @ x + u, y, 1 / 0.4)
         u = u + D @ x - z
+        x = np.linalg.solve(0.7 * np.eye(D.shape[1]) + 0.4 * D.T @ D, 0.4 * D.T @ (z - u))
     assert np.abs(weights(parties) - x).max() <= 1e-13
 
 
@@ -84,8 +85,11 @@ def test_a_kappa_of_one_is_the_jacobi_iteration_as_printed():
     rho, lam, rounds = 0.2, 0.5, 6
     _, parties = solve(blocks, y, "squared", kappa=1.0, rho=rho, lam=lam, rounds=rounds)
     x = [np.zeros(D.shape[1]) for D in blocks]
-    z = dual = np.zeros(len(y))
+    dual = np.zeros(len(y))
     for _ in range(rounds):
+        total = sum(D @ xm for D, xm in zip(blocks, x, strict=True))
+        z = (y + dual + rho * total) / (1 + rho)
+        dual = dual + rho * (total - z)
         parts = [D @ xm for D, xm in zip(blocks, x, strict=True)]
         others = [sum(parts) - part for part in parts]
         x = [
@@ -94,9 +98,6 @@ def test_a_kappa_of_one_is_the_jacobi_iteration_as_printed():
             )
             for D, other in zip(blocks, others, strict=True)
         ]
-        total = sum(D @ xm for D, xm in zip(blocks, x, strict=True))
-        z = (y + dual + rho * total) / (1 + rho)
-        dual = dual + rho * (total - z)
     assert np.abs(weights(parties) - np.concatenate(x)).max() <= 1e-12
 
 
@@ -316,6 +317,43 @@ def test_the_ridge_step_solves_its_normal_equations(shape):
         assert np.abs(D.T @ (D @ x - target) + mu * x).max() <= 1e-12
 
 
+@pytest.mark.parametrize("shape", [(6, 40), (40, 6)], ids=["wide", "tall"])
+@pytest.mark.parametrize("constraint", [None, Box(-0.2, 0.3)], ids=["free", "box"])
+@pytest.mark.parametrize("sparse_rows", [False, True], ids=["dense", "sparse"])
+def test_the_l1_step_is_stationary_and_forms_no_gram_matrix_of_wide_columns(
+    shape, constraint, sparse_rows
+):
+    rng = np.random.default_rng(26)
+    D, target = rng.standard_normal(shape), rng.standard_normal(shape[0])
+    step = make_step(Columns(sparse.csr_array(D) if sparse_rows else D), L1(), constraint)
+    assert (step.quadratic.gram is None) == (shape[1] > shape[0])
+    x = step.solve(target, 0.5)
+    pull = D.T @ (target - D @ x)
+    low, high = (-np.inf, np.inf) if constraint is None else (constraint.low, constraint.high)
+    inside = (x > low) & (x < high)
+    assert np.all(np.abs(pull[(x == 0)]) <= 0.5 + 1e-9)
+    moving = inside & (x != 0)
+    assert np.abs(pull - 0.5 * np.sign(x))[moving].max(initial=0) <= 1e-9
+    assert np.all(pull[x == high] >= 0.5 - 1e-9)
+    assert np.all(pull[x == low] <= -0.5 + 1e-9)
+
+
+@pytest.mark.parametrize("mu", [1e-18, 1e-25])
+def test_columns_that_depend_on_each_other_but_for_rounding_are_fitted_all_the_same(mu):
+    rng = np.random.default_rng(27)
+    D = rng.standard_normal((50, 3))
+    D = np.hstack([D, D @ rng.standard_normal((3, 3))])
+    target = rng.standard_normal(50)
+    fitted = D @ RidgeStep(Columns(D)).solve(target, mu)
+    nearest = D @ np.linalg.lstsq(D, target, rcond=1e-10)[0]
+    assert np.abs(fitted - nearest).max() <= 1e-6
+
+
+def test_columns_whose_products_overflow_are_refused():
+    with pytest.raises(ValueError, match="the columns are too large"):
+        RidgeStep(Columns(np.full((2, 1), 1e200)))
+
+
 def test_the_non_convex_step_is_stationary_and_no_worse_than_its_start():
     rng = np.random.default_rng(19)
     D, penalty = rng.standard_normal((30, 5)), GemanMcClure()
@@ -383,6 +421,16 @@ def test_the_guard_stops_a_divergence_and_the_best_round_is_kept():
     assert kept == pytest.approx(history["objective"].min())
 
 
+@pytest.mark.parametrize(("last", "restored"), [(0.9, False), (0.1, True)])
+def test_the_weights_of_the_last_round_stay_if_it_was_the_best(last, restored):
+    coordinator = Coordinator(np.ones(1), Squared(), Terms.of(parties=1, rho=1.0), rounds=99)
+    coordinator._guard = SimpleNamespace(diverging=lambda *_: coordinator.round == 3)
+    for number, prediction in enumerate((0.2, 0.5, last), start=1):
+        coordinator.gather([Contribution(number, 0, np.array([prediction]))])
+    assert coordinator.ending.reason == "diverged"
+    assert coordinator.ending.restore is restored
+
+
 def test_the_sharing_iteration_converges_on_three_equal_columns():
     column = np.eye(4)[:, :1]
     y = np.array([1.0, 0.5, -1.0, 2.0])
@@ -398,6 +446,13 @@ def test_the_guard_lets_a_converged_run_rest():
 
 
 # Messages
+
+
+def test_the_first_price_already_tells_of_the_labels():
+    y = np.array([1.0, -1.0, 1.0])
+    terms = Terms.of(parties=1, rho=0.5)
+    price = Coordinator(y, make_prediction_loss("logistic"), terms, rounds=1).open().price
+    assert np.array_equal(np.sign(price), -y)
 
 
 def test_parties_and_coordinator_need_nothing_but_the_messages():
@@ -437,6 +492,7 @@ def test_a_message_of_the_wrong_round_or_length_or_too_few_are_refused():
         ({"lam": -1.0}, "lam must be a finite number above 0, got -1.0"),
         ({"weight": 0}, "weight must be a finite number above 0, got 0"),
         ({"kappa": "two"}, "kappa must be a finite number above 0, got 'two'"),
+        ({"kappa": np.ones(2)}, "kappa must be a finite number above 0, got array"),
         ({"relaxation": 2.0}, "relaxation must lie between 0 and 2, got 2.0"),
         ({"relaxation": 1.5, "kappa": 1.0}, "relaxation = 1.5 needs kappa = 2"),
         ({"penalty": "l0"}, "penalty must be one of 'l2', 'l1', 'geman-mcclure', got 'l0'"),
@@ -502,6 +558,12 @@ def test_a9a_split_among_eight_converges(a9a):
     gaps = _gaps(a9a, [16] * 7 + [11], 60)
     assert gaps[19] < 5e-3
     assert gaps[59] < 1e-3
+
+
+def test_a_watch_can_stop_a_run():
+    blocks, y = make_problem(25)
+    coordinator, _ = solve(blocks, y, watch=lambda coordinator, _: coordinator.round == 3)
+    assert (coordinator.ending.round, coordinator.ending.reason) == (3, "stopped")
 
 
 @pytest.mark.parametrize("loss", ["hinge", "smooth-hinge"])

@@ -57,15 +57,15 @@ def test_gauss_seidel_minimises_the_augmented_lagrangian_party_by_party():
     terms = Terms.of(parties=3, rho=rho, lam=lam, kappa=1.0)
     parties = members(blocks, terms)
     gauss_seidel(Coordinator(y, make_prediction_loss("squared"), terms, rounds=5), parties)
-    x, z, dual = [np.zeros(D.shape[1]) for D in blocks], np.zeros(len(y)), np.zeros(len(y))
+    x, dual = [np.zeros(D.shape[1]) for D in blocks], np.zeros(len(y))
     for _ in range(5):
+        total = sum(D @ xm for D, xm in zip(blocks, x, strict=True))
+        z = (y + dual + rho * total) / (1 + rho)
+        dual = dual + rho * (total - z)
         for m, D in enumerate(blocks):
             others = sum(blocks[k] @ x[k] for k in range(3) if k != m)
             right = D.T @ (rho * (z - others) - dual)
             x[m] = np.linalg.solve(lam * np.eye(D.shape[1]) + rho * D.T @ D, right)
-        total = sum(D @ xm for D, xm in zip(blocks, x, strict=True))
-        z = (y + dual + rho * total) / (1 + rho)
-        dual = dual + rho * (total - z)
     assert np.abs(weights(parties) - np.concatenate(x)).max() <= 1e-12
 
 

@@ -17,9 +17,9 @@ from dpsvm.admm import Ball, Box, SharingADMMClassifier, SharingADMMRegressor
 from dpsvm.privacy import BudgetAccountant, BudgetError
 from dpsvm.warnings import PrivacyLeakWarning
 
-ROW = {"row_norm": 2.0, "radius": 2.0, "target_bound": 3.0, "delta": 1e-5}
-COLUMN = {"column_norm": 20.0, "target_norm": 30.0, "delta": 1e-5}
-PAPER = {"b1": 1.0, "c1": 1.0, "delta": 1e-5}
+ROW = {"row_norm": 2.0, "radius": 2.0, "target_bound": 3.0, "epsilon": 1.0, "delta": 1e-5}
+COLUMN = {"column_norm": 20.0, "target_norm": 30.0, "epsilon": 1.0, "delta": 1e-5}
+PAPER = {"b1": 1.0, "c1": 1.0, "epsilon": 1.0, "delta": 1e-5}
 MODES = [("row", ROW), ("column", COLUMN), ("paper", PAPER)]
 
 
@@ -41,7 +41,8 @@ def test_blocks_sizes_and_lists_of_columns_are_the_same_split():
         sparse.csr_matrix(X[:, shuffled]), y, parties=[places[:4], places[4:7], places[7:]]
     )
     assert np.array_equal(model.coef_, by_size.coef_)
-    assert np.allclose(by_place.coef_[places], model.coef_, atol=1e-12)
+    assert np.allclose(by_place.coef_[:, places], model.coef_, atol=1e-12)
+    assert (model.coef_.shape, model.intercept_.shape) == ((1, 9), (1,))
     assert np.allclose(by_place.decision_function(X[:, shuffled]), model.decision_function(X))
     assert np.array_equal(model.predict(blocks), model.predict(X))
     assert np.allclose(model.predict_proba(blocks).sum(axis=1), 1)
@@ -92,7 +93,7 @@ def test_a_divergence_warns_with_advice_and_keeps_the_best_weights():
     column[0] = 1.0
     y = np.array([2.0, 0.5, -1.0, 2.0])
     model = SharingADMMRegressor(method="jacobi", rho=2.0, lam=1e-3, rounds=500)
-    with pytest.warns(ConvergenceWarning, match=r"diverged .*best round.* method='sharing' conv"):
+    with pytest.warns(ConvergenceWarning, match=r"diverged .* least loss; .*='sharing' converges"):
         model.fit([column] * 3, y)
     assert model.ending_ == "diverged"
     assert model.kappa_ == 1
@@ -173,6 +174,7 @@ LABELS = [0, 1, 0, 1]
         (np.ones((4, 3)), LABELS, [[0], [1]], "name 2 columns, X has 3"),
         (np.ones((4, 3)), LABELS, [[0, 1], [7]], "do not name columns of X, which has 3"),
         (np.ones((4, 3)), LABELS, [], "at least one block"),
+        (np.ones((4, 3)), LABELS, 2, "a list of sizes or of columns, got 2"),
         (TWO, LABELS, [1, 2], "a list of blocks is already split"),
         (TWO, [0, 1, 2, 0], None, "y must hold two classes, got 3 classes"),
         (TWO, [1, 1, 1, 1], None, "y must hold two classes, got 1 class"),
@@ -195,6 +197,12 @@ def test_data_that_do_not_fit_together_are_refused(X, y, parties, told):
         ({"method": "jacobi", "kappa": 2}, "method='jacobi' is kappa = 1, got kappa = 2"),
         ({"intercept_party": 2}, "intercept_party must be below 2"),
         ({"rounds": 0}, "rounds"),
+        ({"kappa": np.ones(2)}, "kappa must be a finite number above 0, got array"),
+        ({"epsilon": 1.0}, "epsilon goes with a private mode, got epsilon=1.0 and privacy=None"),
+        ({"delta": 1e-5}, "delta goes with a private mode"),
+        ({"row_norm": 1.0}, "row_norm goes with a private mode"),
+        ({"privacy": "row"} | ROW | {"b1": 1.0}, "takes no public bound b1, got 1.0"),
+        ({"privacy": "row"} | ROW | {"epsilon": None}, "needs an epsilon, got None"),
         ({"loss": "cubic"}, "loss"),
         ({"privacy": "row"} | ROW | {"radius": None}, "needs the public bound radius"),
         ({"privacy": "row"} | ROW | {"delta": None}, "needs a delta, got None"),
@@ -222,17 +230,90 @@ def test_new_samples_must_have_the_columns_of_the_fit():
         model.predict(np.ones((2, 4)))
     with pytest.raises(ValueError, match="evaluate_on holds the label 7"):
         model.fit(np.eye(4), LABELS, evaluate_on=(np.eye(4), [0, 1, 7, 1]))
-    with pytest.raises(ValueError, match="probabilities need loss='logistic', got 'hinge'"):
-        SharingADMMClassifier("hinge").fit(np.eye(4), LABELS).predict_proba(np.eye(4))
+    hinge = SharingADMMClassifier("hinge").fit(np.eye(4), LABELS)
+    assert not hasattr(hinge, "predict_proba")
+
+
+def test_new_samples_must_have_the_names_of_the_fit():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(np.eye(4), columns=list("abcd"))
+    model = SharingADMMClassifier().fit(frame, LABELS, parties=[2, 2])
+    assert model.feature_names_in_.tolist() == list("abcd")
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(frame[list("abdc")])
 
 
 def test_what_can_be_refused_is_refused_before_the_budget_is_charged():
     X, y = np.random.default_rng(0).standard_normal((20, 4)) / 10, [0, 1] * 10
     ledger = BudgetAccountant(epsilon=5.0, delta=1e-5, neighbouring="row")
     bounds = {"row_norm": 1.0, "radius": 1.0, "target_bound": 2.0}
-    model = SharingADMMClassifier(privacy="row", delta=1e-5, accountant=ledger, **bounds)
+    budget = {"epsilon": 1.0, "delta": 1e-5, "accountant": ledger}
+    model = SharingADMMClassifier(privacy="row", **budget, **bounds)
     with pytest.raises(ValueError, match="evaluate_on has 20 rows and 19 targets"):
         model.fit(X, y, parties=[2, 2], evaluate_on=(X, y[:-1]))
     assert ledger.charges == ()
-    with pytest.raises(ValueError, match="an accountant goes with a private mode"):
+    with pytest.raises(ValueError, match="accountant goes with a private mode"):
         SharingADMMClassifier(accountant=ledger).fit(X, y)
+    huge = [np.full((20, 1), 1e200), X]
+    column = SharingADMMClassifier(privacy="column", column_norm=1e202, target_norm=1.0, **budget)
+    with pytest.raises(ValueError, match="too small beside"):
+        column.fit(huge, y)
+    assert ledger.charges == ()
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        {"column_norm": 1e200, "target_norm": 1.0},
+        {"column_norm": 1e-200, "target_norm": 1.0},
+        {"column_norm": 1.0, "target_norm": 1e-320},
+        {"column_norm": 1.0, "target_norm": 1e300},
+        {"row_norm": 1.0, "radius": 1.0, "target_bound": 1e300},
+        {"row_norm": 1e200, "radius": 1e200, "target_bound": 1.0},
+    ],
+    ids=str,
+)
+def test_bounds_that_floating_point_cannot_hold_are_refused_before_the_charge(bounds):
+    X, y = np.zeros((20, 4)), [0, 1] * 10
+    mode = "row" if "row_norm" in bounds else "column"
+    ledger = BudgetAccountant(epsilon=5.0, delta=1e-5, neighbouring=mode)
+    budget = {"epsilon": 1.0, "delta": 1e-5, "accountant": ledger}
+    with pytest.raises(ValueError, match=r"floating point|too small beside"):
+        SharingADMMClassifier(privacy=mode, **budget, **bounds).fit(X, y)
+    assert ledger.charges == ()
+
+
+class _Listener:
+    """Notes the hooks of scikit-learn's callbacks; may ask to stop after some rounds."""
+
+    def __init__(self, last=None):
+        self.last, self.begun, self.ended = last, [], []
+
+    def setup(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context):
+        self.begun.append(context.task_name)
+
+    def on_fit_task_end(self, estimator, context):
+        self.ended.append(context.task_name)
+        return self.last is not None and self.ended.count("round") >= self.last
+
+
+def test_every_round_is_a_task_of_scikit_learns_callbacks_and_one_can_stop_the_run():
+    blocks, y = make_problem(9)
+    listener = _Listener()
+    SharingADMMClassifier(rounds=4).set_callbacks(listener).fit(blocks, y)
+    assert listener.begun.count("round") == listener.ended.count("round") == 4
+    assert sorted(listener.begun) == sorted(listener.ended)
+    stopped = SharingADMMClassifier(rounds=9).set_callbacks(_Listener(last=3)).fit(blocks, y)
+    assert (stopped.n_iter_, stopped.ending_) == (3, "stopped")
+
+
+def test_a_callback_cannot_stop_a_private_run():
+    blocks, y = make_problem(9)
+    model = _private("row", ROW).set_callbacks(_Listener(last=1)).fit(blocks, y)
+    assert (model.n_iter_, model.ending_) == (5, "rounds")

@@ -318,12 +318,14 @@ def test_all_that_the_coordinator_does_follows_from_the_messages_and_the_labels(
     parties = members(blocks, terms, GaussianPerturbation(0.5, Noise(14), rounds=100))
     settings = {"rounds": 12, "tol": 1e-9}
     coordinator = Coordinator(y, make_prediction_loss("logistic"), terms, **settings)
-    broadcast, heard, states = coordinator.open(), [], []
+    broadcast = first = coordinator.open()
+    heard, states = [], []
     while coordinator.ending is None:
         heard.append([party.answer(broadcast) for party in parties])
         broadcast = coordinator.gather(heard[-1])
         states.append((coordinator.residuals, coordinator.released_loss, broadcast.keep))
     replay = Coordinator(y, make_prediction_loss("logistic"), terms, **settings)
+    assert np.array_equal(replay.open().price, first.price)
     for contributions, state in zip(heard, states, strict=True):
         broadcast = replay.gather(contributions)
         assert (replay.residuals, replay.released_loss, broadcast.keep) == state

@@ -18,9 +18,9 @@ from sklearn.datasets import make_blobs
 
 import dpsvm
 import dpsvm.cli.private
-from dpsvm.cli import main, private_flags, private_interrupt
+from dpsvm.cli import interrupt, main, private_flags
+from dpsvm.cli.interrupt import prompt_interrupt
 from dpsvm.cli.private_flags import MACHINE_FLAGS, PRIVATE_FLAGS, SHARED_FLAGS, TRAINING_FLAGS
-from dpsvm.cli.private_interrupt import prompt_interrupt
 from dpsvm.data import dump_libsvm
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.estimators import PrivateSVC
@@ -64,7 +64,7 @@ def content(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-@pytest.mark.parametrize("module", [private_flags, private_interrupt])
+@pytest.mark.parametrize("module", [private_flags, interrupt])
 def test_docstring_examples_run(module):
     assert doctest.testmod(module).failed == 0
 
@@ -416,7 +416,7 @@ def test_ctrl_c_writes_no_model_and_the_charge_stands(folder):
 
 STUCK = """
 import hashlib
-from dpsvm.cli.private_interrupt import prompt_interrupt
+from dpsvm.cli.interrupt import prompt_interrupt
 waits = iter([True, True, False])
 with prompt_interrupt(lambda: "last words", busy=lambda: next(waits)):
     print("ready", flush=True)

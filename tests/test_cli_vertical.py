@@ -12,10 +12,11 @@ from sharing_problems import make_problem
 
 from dpsvm.admm import SharingADMMClassifier
 from dpsvm.cli import main
+from dpsvm.cli.vertical_flags import MODEL_FLAGS, OUTPUT_FLAGS, PRIVACY_FLAGS, RUN_FLAGS
 from dpsvm.data import dump_libsvm, load_libsvm
 
 warned = pytest.mark.filterwarnings("always::dpsvm.PrivacyLeakWarning")
-ROW = ["--privacy", "row", "--delta", "1e-5", "--row-norm", "3", "--radius", "2"]
+ROW = ["--privacy", "row", "--epsilon", "1", "--delta", "1e-5", "--row-norm", "3", "--radius", "2"]
 ROW += ["--target-bound", "3", "--rounds", "5"]
 
 
@@ -87,7 +88,7 @@ def test_a_guarantee_is_printed_with_what_it_does_not_cover(capsys):
 
 @warned
 def test_a_claim_is_printed_as_a_claim(capsys):
-    words = ["--privacy", "paper", "--delta", "1e-6", "--b1", "1", "--c1", "1"]
+    words = ["--privacy", "paper", "--epsilon", "1", "--delta", "1e-6", "--b1", "1", "--c1", "1"]
     assert main(["vertical", "--split", "4,5", *words, "train"]) == 0
     out, err = capsys.readouterr()
     assert re.search(r"^guarantee +none$", out, re.M)
@@ -135,8 +136,15 @@ def test_a_divergence_is_said(capsys, tmp_path):
         (["--split", "4,5", "three"], "y must hold two classes, got 3"),
         (["--split", "4,5", "absent"], "absent: No such file"),
         (["--split", "4,5", "--json", "no/where", "train"], "folder to write to does not exist"),
-        (["--split", "4,5", "--privacy", "row", "train"], "needs a delta"),
-        (["--split", "4,5", "--privacy", "row", "--delta", ".1", "train"], "public bound row_norm"),
+        (["--split", "4,5", "--privacy", "row", "train"], "needs an epsilon"),
+        (["--split", "4,5", *ROW[:4], "train"], "needs a delta"),
+        (["--split", "4,5", *ROW[:6], "train"], "public bound row_norm"),
+        (["--split", "4,5", "--epsilon", "1", "train"], "epsilon goes with a private mode"),
+        (["--split", "4,5", "--seed", "1", "train"], "--seed goes with --privacy"),
+        (["--split", "4,5", "--ledger", "l", "train"], "--ledger goes with --privacy"),
+        (["--split", "4,5", *ROW, "--ledger", "l", "train"], "no such ledger"),
+        (["--split", "4,5", "--box", "1,2", "train"], "--box: '1,2' is not two numbers around 0"),
+        (["--split", "4,5", "--box", "-1,1", "--ball", "2", "train"], "exclude each other"),
         (["--split", "4,5", *ROW, "--row-norm", ".1", "train"], "above the public bound row_norm"),
     ],
 )
@@ -149,10 +157,48 @@ def test_bad_input_is_one_line_with_the_reason(words, told, capsys):
     assert err.count("\n") == 1
 
 
+def test_a_picture_of_an_unknown_ending_is_refused_before_the_run(capsys):
+    pytest.importorskip("matplotlib")
+    assert main(["vertical", "--split", "4,5", "--plot", "picture.xyz", "absent"]) == 2
+    assert "picture.xyz: the ending must be one of" in capsys.readouterr().err
+
+
+def test_a_run_is_charged_to_a_ledger_and_refused_when_it_does_not_fit(capsys):
+    create = ["--epsilon", "2", "--delta", "1e-5", "--neighbouring", "row", "ledger"]
+    assert main(["budget", "create", *create]) == 0
+    words = ["vertical", "--split", "4,5", *ROW, "--ledger", "ledger", "train"]
+    assert main(words) == 0
+    assert re.search(r"^ledger +ledger: 0\.\d+ is left$", capsys.readouterr().out, re.M)
+    assert main(words) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "nothing was released" in err
+
+
+@pytest.mark.parametrize("words", [["--box", "-0.1,0.1"], ["--ball", "0.1"], ["--kappa", "3"]])
+def test_constraints_and_kappa_reach_the_estimator(words, capsys):
+    assert main(["vertical", "--split", "4,5", *words, "--json", "out.json", "-q", "train"]) == 0
+    record = json.loads(Path("out.json").read_text())
+    if words[0] == "--kappa":
+        assert record["kappa"] == 3
+    else:
+        assert str(0.1) in record["settings"]["constraint"]
+
+
+@warned
+def test_all_that_a_guarantee_does_not_cover_is_listed_in_the_record():
+    words = [*ROW, "--seed", "0", "--diagnose", "--json", "out.json", "-q"]
+    assert main(["vertical", "--split", "4,5", *words, "train"]) == 0
+    record = json.loads(Path("out.json").read_text())
+    history = ["history.objective", "history.lyapunov", "history.test_loss"]
+    assert record["outside_guarantee"] == [*history, "outcomes", "verdict", "assumptions"]
+    assert len(record["assumptions"]) == 6
+
+
 def test_help_names_every_flag(capsys):
     assert main(["vertical", "--help"]) == 0
     out = capsys.readouterr().out
-    for flag in ("--split", "--privacy", "--row-norm", "--plot", "--method", "--adaptive-rho"):
-        assert flag in out
+    for flag in (*MODEL_FLAGS, *RUN_FLAGS, *PRIVACY_FLAGS, *OUTPUT_FLAGS):
+        assert flag.spelling in out
     assert "labels are not protected" in out
     assert max(map(len, out.splitlines())) <= 100

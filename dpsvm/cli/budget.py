@@ -6,7 +6,7 @@ import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 from dpsvm.cli.files import require_folder
 from dpsvm.cli.options import Flag, UsageError, help_lines, parse, positive, reader
@@ -47,8 +47,6 @@ CREATE_FLAGS = (
     ),
 )
 
-Accountant = TypeVar("Accountant", bound=BudgetAccountant)
-
 
 def help_text() -> str:
     """The help of the command."""
@@ -57,9 +55,9 @@ def help_text() -> str:
             _USAGE,
             "",
             "A ledger keeps all releases from one data set within (epsilon, delta): every fit of",
-            "dpsvm train --private --ledger FILE is charged to it first, and refused if it does",
-            "not fit. One that exists is never begun anew. show prints the budget, what is left",
-            "of it and every charge.",
+            "dpsvm train --private or dpsvm vertical --privacy with --ledger FILE is charged to it",
+            "first, and refused if it does not fit. One that exists is never begun anew. show",
+            "prints the budget, what is left of it and every charge.",
             "",
             "Flags of create",
             *help_lines(CREATE_FLAGS),
@@ -90,16 +88,45 @@ def run(arguments: list[str]) -> None:
         print(line)
 
 
-def open_ledger(path: str, kind: type[Accountant]) -> Accountant:
+class ChargedLedger(BudgetAccountant):
+    """A ledger file that remembers whether this command has charged it.
+
+    >>> ChargedLedger(epsilon=1.0).charged
+    False
+    """
+
+    charged = False
+    busy = False  # with writing the charge
+
+    def spend(self, *arguments: Any, **options: Any) -> None:
+        """Charge the ledger."""
+        self.busy = True
+        try:
+            super().spend(*arguments, **options)
+            self.charged = True
+        finally:
+            self.busy = False
+
+
+def open_ledger(path: str) -> ChargedLedger:
     """An accountant on a ledger file, which must exist.
 
-    >>> open_ledger("no such file", BudgetAccountant)
+    >>> open_ledger("no such file")
     Traceback (most recent call last):
     ...
     FileNotFoundError: [Errno 2] no such ledger; dpsvm budget create begins one: 'no such file'
     """
     _require_ledger(path)
-    return kind(path=path)
+    return ChargedLedger(path=path)
+
+
+def charge_stands(path: str | None) -> str:
+    """What is said when a fit fails after its charge.
+
+    >>> charge_stands("ledger.json")
+    'warning: ledger.json: the charge for this fit stands'
+    """
+    return f"warning: {path}: the charge for this fit stands"
 
 
 def _read(path: str) -> Ledger:

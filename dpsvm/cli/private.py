@@ -22,12 +22,12 @@ from dpsvm._errors import LibsvmFormatError
 from dpsvm._files import RowReader
 from dpsvm._streams import atomic_write, chunks_of, open_text
 from dpsvm._version import __version__
-from dpsvm.cli.budget import open_ledger
+from dpsvm.cli.budget import ChargedLedger, charge_stands, open_ledger
 from dpsvm.cli.files import require_folder
+from dpsvm.cli.interrupt import prompt_interrupt
 from dpsvm.cli.options import UsageError
 from dpsvm.cli.private_flags import parse_private
-from dpsvm.cli.private_interrupt import prompt_interrupt
-from dpsvm.privacy.accountant import BudgetAccountant, BudgetError
+from dpsvm.privacy.accountant import BudgetError
 from dpsvm.privacy.estimators import PrivateSVC
 from dpsvm.privacy.minimiser import CertificateError
 from dpsvm.privacy.model_file import save_private
@@ -83,22 +83,6 @@ class _Job:
     quiet: bool
 
 
-class _Ledger(BudgetAccountant):
-    """A ledger file that remembers whether this fit has been charged to it."""
-
-    charged = False
-    busy = False
-
-    def spend(self, *arguments: Any, **options: Any) -> None:
-        """Charge the fit."""
-        self.busy = True
-        try:
-            super().spend(*arguments, **options)
-            self.charged = True
-        finally:
-            self.busy = False
-
-
 def run(arguments: list[str]) -> None:
     """Carry out the command."""
     job = _read_job(arguments)
@@ -109,7 +93,7 @@ def run(arguments: list[str]) -> None:
     for path in (job.json, job.model):
         if path is not None:
             require_folder(path)
-    ledger = None if job.ledger is None else open_ledger(job.ledger, _Ledger)
+    ledger = None if job.ledger is None else open_ledger(job.ledger)
     X, y = _read_rows(job.data, job.n_features, job.settings["classes"])
     if job.n_features is None:
         _say(f"warning: {job.data}: {_WIDTH.format(X.shape[1])}")
@@ -118,7 +102,7 @@ def run(arguments: list[str]) -> None:
         save_private(model, job.model)
     except BaseException:
         if ledger is not None and ledger.charged:
-            _say(_charge_stands(job))
+            _say(charge_stands(job.ledger))
         raise
     if job.json is not None:
         with atomic_write(job.json) as file:
@@ -130,14 +114,14 @@ def run(arguments: list[str]) -> None:
         print(_line("model", job.model))
 
 
-def _fit(job: _Job, X: Any, y: NDArray[np.int64], ledger: _Ledger | None) -> PrivateSVC:
+def _fit(job: _Job, X: Any, y: NDArray[np.int64], ledger: ChargedLedger | None) -> PrivateSVC:
     model = PrivateSVC(**job.settings, accountant=ledger, random_state=job.seed)
     if job.seed is not None:
         _say(f"warning: {_SEEDED}")
 
     def last_words() -> str:
         stands = ledger is not None and ledger.charged
-        lines = [_charge_stands(job)] if stands else []
+        lines = [charge_stands(job.ledger)] if stands else []
         return "\n".join(f"{_NAME}: {line}" for line in [*lines, "interrupted"])
 
     try:
@@ -237,10 +221,6 @@ def _report_lines(report: Mapping[str, Any]) -> Iterator[str]:
     yield _line("public inputs", public)
     yield _line("withheld", report["withheld"])
     yield _line("not covered", f"{_ELSEWHERE} {report['floating_point']}")
-
-
-def _charge_stands(job: _Job) -> str:
-    return f"warning: {job.ledger}: the charge for this fit stands"
 
 
 def _say(text: str) -> None:

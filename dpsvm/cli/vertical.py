@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,14 +11,20 @@ from typing import Any, Literal
 
 from dpsvm._version import __version__
 from dpsvm.admm import SharingADMMClassifier, SharingADMMRegressor
+from dpsvm.admm.sharing.base import BaseSharingADMM
 from dpsvm.admm.sharing.comparison import Comparison, compare
-from dpsvm.admm.sharing.estimators import BaseSharingADMM
+from dpsvm.admm.sharing.figure import check_format, save
+from dpsvm.cli.budget import ChargedLedger, charge_stands, open_ledger
 from dpsvm.cli.files import require_folder
+from dpsvm.cli.interrupt import prompt_interrupt
 from dpsvm.cli.options import UsageError, help_lines, parse
 from dpsvm.cli.vertical_flags import MODEL_FLAGS, OUTPUT_FLAGS, PRIVACY_FLAGS, RUN_FLAGS
 from dpsvm.data import atomic_write, load_libsvm
+from dpsvm.privacy.accountant import BudgetError
 from dpsvm.report.plain_json import dumps
+from dpsvm.report.progress import runs_progress
 
+_NAME = "dpsvm vertical"
 _USAGE = "usage: dpsvm vertical --split n,n,... [flags] FILE"
 _LABEL_WIDTH = 24
 _COLUMNS = ("model", "objective/n", "gap", "train loss", "test loss", "test accuracy")
@@ -54,6 +61,7 @@ class _Job:
     """What the command line asks for."""
 
     settings: dict[str, Any]  # of the estimator
+    ledger: str | None
     split: tuple[int, ...]
     data: str
     test: str | None
@@ -66,22 +74,50 @@ class _Job:
 def run(arguments: list[str]) -> None:
     """Carry out the command."""
     job = _read_job(arguments)
-    model = _model(job.settings)
-    kind: Literal["any", "class"] = "any" if isinstance(model, SharingADMMRegressor) else "class"
+    ledger = None if job.ledger is None else open_ledger(job.ledger)
+    kind: Literal["any", "class"] = "any" if job.settings["loss"] == "squared" else "class"
     width = sum(job.split)
     X, y = load_libsvm(job.data, n_features=width, labels=kind)
     test = None
     if job.test is not None:
         test = load_libsvm(job.test, n_features=width, labels=kind)
-    comparison = compare(model, X, y, list(job.split), test=test, more=job.more)
+    try:
+        comparison = _compare(job, X, y, test, ledger)
+        _write(job, comparison)
+    except BaseException:
+        if ledger is not None and ledger.charged:
+            print(f"{_NAME}: {charge_stands(job.ledger)}", file=sys.stderr)
+        raise
     if not job.quiet:
         print("\n".join(_lines(job, comparison, X.shape[0])))
+        if ledger is not None:
+            print(_line("ledger", f"{job.ledger}: {ledger.remaining():g} is left"))
+
+
+def _compare(
+    job: _Job, X: Any, y: Any, test: tuple[Any, Any] | None, ledger: ChargedLedger | None
+) -> Comparison:
+    model = _model(job.settings, ledger)
+
+    def last_words() -> str:
+        stands = [charge_stands(job.ledger)] if ledger is not None and ledger.charged else []
+        return "\n".join(f"{_NAME}: {line}" for line in [*stands, "interrupted"])
+
+    try:
+        with (
+            prompt_interrupt(last_words, busy=lambda: ledger is not None and ledger.busy),
+            runs_progress("rounds", int(model.rounds), not job.quiet) as tick,
+        ):
+            return compare(model, X, y, list(job.split), test=test, more=job.more, tick=tick)
+    except BudgetError as error:
+        raise ValueError(f"{job.ledger}: {error}; nothing was released") from error
+
+
+def _write(job: _Job, comparison: Comparison) -> None:
     if job.json is not None:
         with atomic_write(job.json) as file:
             file.write(dumps(_record(job, comparison)))
     if job.plot is not None:
-        from dpsvm.admm.sharing.figure import save
-
         save(comparison, job.plot, _title(job, comparison))
 
 
@@ -89,19 +125,30 @@ def _read_job(arguments: list[str]) -> _Job:
     values, files = parse(arguments, MODEL_FLAGS + RUN_FLAGS + PRIVACY_FLAGS + OUTPUT_FLAGS)
     if len(files) != 1:
         raise UsageError(f"one FILE is needed, got {len(files)}; {_USAGE}")
-    own = {name: values.pop(name) for name in ("split", "test", "more", "json", "plot", "quiet")}
+    names = ("split", "test", "more", "json", "plot", "quiet", "ledger", "box", "ball")
+    own = {name: values.pop(name) for name in names}
+    box, ball = own.pop("box"), own.pop("ball")
+    if box is not None and ball is not None:
+        raise UsageError("--box and --ball exclude each other")
+    values["constraint"] = ball if box is None else box
+    if values["privacy"] is None and values["random_state"] is not None:
+        raise UsageError("--seed goes with --privacy: nothing else is random")
+    if values["privacy"] is None and own["ledger"] is not None:
+        raise UsageError("--ledger goes with --privacy")
     if own["split"] is None:
         raise UsageError(f"--split is required: how many columns each party has; {_USAGE}")
     for path in (own["json"], own["plot"]):
         if path is not None:
             require_folder(path)
-    if own["plot"] is not None and find_spec("matplotlib") is None:
-        raise UsageError("--plot needs matplotlib, which is not installed")
+    if own["plot"] is not None:
+        if find_spec("matplotlib") is None:
+            raise UsageError("--plot needs matplotlib, which is not installed")
+        check_format(own["plot"])
     return _Job(settings=values, data=files[0], **own)
 
 
-def _model(settings: dict[str, Any]) -> BaseSharingADMM:
-    given = dict(settings)
+def _model(settings: dict[str, Any], ledger: ChargedLedger | None) -> BaseSharingADMM:
+    given = settings | {"accountant": ledger}
     if given["loss"] == "squared":
         del given["loss"], given["width"]
         return SharingADMMRegressor(**given)
@@ -183,19 +230,30 @@ def _record(job: _Job, comparison: Comparison) -> dict[str, Any]:
         "dpsvm": __version__,
         "data": job.data,
         "split": list(job.split),
-        "settings": job.settings,
+        "settings": job.settings | {"constraint": _shown(job.settings["constraint"])},
         "rho": model.rho_,
         "kappa": model.kappa_,
         "ending": model.ending_,
         "privacy": model.privacy_report_,
-        "outside_guarantee": list(model.history_.outside_guarantee()),
+        "outside_guarantee": _outside(model),
         "outcomes": [
             asdict(outcome) | {"gap": comparison.gap(outcome.name)}
             for outcome in comparison.outcomes
         ],
         "verdict": comparison.verdict,
+        "assumptions": None if model.assumptions_ is None else list(map(str, model.assumptions_)),
         "history": [asdict(one) for one in model.history_.rounds],
     }
+
+
+def _shown(constraint: Any) -> str | None:
+    return None if constraint is None else str(constraint)
+
+
+def _outside(model: BaseSharingADMM) -> list[str]:
+    """The parts of the record that a privacy guarantee does not cover."""
+    history = [f"history.{name}" for name in model.history_.outside_guarantee()]
+    return [*history, "outcomes", "verdict", "assumptions"] if history else []
 
 
 def _line(label: str, value: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpsvm.admm.sharing.privacy import MODES
-from dpsvm.admm.sharing.regularisers import PENALTIES
+from dpsvm.admm.sharing.regularisers import PENALTIES, Ball, Box
 from dpsvm.admm.sharing.terms import METHODS
 from dpsvm.cli.options import Flag, number, one_of, positive, reader, whole
 from dpsvm.losses import PREDICTION_LOSSES
@@ -14,6 +14,11 @@ def _sizes(text: str) -> tuple[int, ...]:
     if min(sizes) < 1:
         raise ValueError
     return sizes
+
+
+def _interval(text: str) -> Box:
+    low, high = (float(part) for part in text.split(","))
+    return Box(low, high)
 
 
 _relaxation = number("a number between 0 and 2", lambda value: 0.0 < value < 2.0)
@@ -40,6 +45,22 @@ MODEL_FLAGS = (
     Flag("--lam", "lam", "weight of the penalty", ("x",), positive, default=1.0),
     Flag("--weight", "weight", "weight of the losses", ("x",), positive, default=1.0),
     Flag(
+        "--box",
+        "box",
+        "every weight between these two, 0 among or between them",
+        ("low,high",),
+        reader(_interval, "two numbers around 0, like -1,1"),
+        default_text="none",
+    ),
+    Flag(
+        "--ball",
+        "ball",
+        "bound on the norm of a party's weights",
+        ("r",),
+        lambda text: Ball(positive(text)),
+        default_text="none",
+    ),
+    Flag(
         "--intercept-party",
         "intercept_party",
         "the party, from 0 on, that adds a constant column",
@@ -62,6 +83,14 @@ RUN_FLAGS = (
     Flag(
         "--rho", "rho", "the step", ("x",), positive, default="auto", default_text="from the loss"
     ),
+    Flag(
+        "--kappa",
+        "kappa",
+        "times rho that a party resists a change",
+        ("x",),
+        positive,
+        default_text="the parties, 1 with --method jacobi",
+    ),
     Flag("--adaptive-rho", "adaptive_rho", "balance the residuals by changing rho", default=False),
     Flag(
         "--relaxation",
@@ -83,10 +112,9 @@ PRIVACY_FLAGS = (
     Flag(
         "--epsilon",
         "epsilon",
-        "of the whole run; with paper, of a round",
+        "of the whole run; with paper, of a round; required with --privacy",
         ("x",),
         positive,
-        default=1.0,
     ),
     Flag(
         "--delta",
@@ -102,6 +130,7 @@ PRIVACY_FLAGS = (
     Flag("--target-norm", "target_norm", "column: clips a step's target", ("x",), positive),
     Flag("--b1", "b1", "paper: bound on weights, predictions and dual", ("x",), positive),
     Flag("--c1", "c1", "paper: bound on the penalty's second derivative", ("x",), positive),
+    Flag("--ledger", "ledger", "charge the run to this ledger (dpsvm budget)", ("file",), str),
     Flag("--seed", "random_state", "of the noise, for experiments only", ("n",), whole(0)),
 )
 OUTPUT_FLAGS = (

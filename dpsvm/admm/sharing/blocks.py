@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -40,6 +40,8 @@ def layout_of(parties: Sequence[Any] | None, n_features: int) -> Layout:
     """
     if parties is None:
         return [np.arange(n_features)]
+    if isinstance(parties, (str, bytes)) or not isinstance(parties, Iterable):
+        raise ValueError(f"parties must be a list of sizes or of columns, got {parties!r}")
     given = list(parties)
     if not given:
         raise ValueError("parties must name at least one block of columns, got none")
@@ -106,10 +108,10 @@ def cut(table: Any, layout: Layout) -> list[Any]:
     return [np.ascontiguousarray(table[:, places]) for places in layout]
 
 
-def like(X: Any, layout: Layout, model: str) -> list[Any]:
-    """New samples in the blocks of a known layout; ``model`` is who asks, for an error.
+def like(X: Any, layout: Layout) -> list[Any]:
+    """New samples in the blocks of a known layout.
 
-    >>> [block.shape for block in like(np.ones((5, 3)), layout_of([2, 1], 3), "the model")]
+    >>> [block.shape for block in like(np.ones((5, 3)), layout_of([2, 1], 3))]
     [(5, 2), (5, 1)]
     """
     if is_blocks(X):
@@ -122,10 +124,7 @@ def like(X: Any, layout: Layout, model: str) -> list[Any]:
     table = _checked(X, "X")
     n_features = sum(len(places) for places in layout)
     if table.shape[1] != n_features:
-        raise ValueError(
-            f"X has {table.shape[1]} features, but {model} is expecting {n_features} features as "
-            "input"
-        )
+        raise ValueError(f"{n_features} columns are needed, got {table.shape[1]}")
     return cut(table, layout)
 
 

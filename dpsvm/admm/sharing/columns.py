@@ -57,8 +57,16 @@ class Columns:
     def gram(self) -> Array:
         """D'D, or DD' if that is smaller."""
         left, right = (self.matrix, self.transpose) if self.wide else (self.transpose, self.matrix)
-        product = left @ right
-        return np.asarray(product.toarray() if sparse.issparse(product) else product)
+        with np.errstate(over="ignore", invalid="ignore"):
+            product = _dense(left @ right)
+        if not np.all(np.isfinite(product)):
+            raise ValueError("the columns are too large: sums of their products overflow")
+        return product
+
+    def gram_of(self, features: NDArray[np.bool_]) -> Array:
+        """D'D of some of the features."""
+        part = self.matrix[:, np.flatnonzero(features)]
+        return _dense(part.T @ part)
 
     def row_norms(self) -> Array:
         """The norm of every sample's row, a constant column included."""
@@ -72,3 +80,7 @@ class Columns:
     def _norms(self, axis: int) -> Array:
         squares = self.matrix * self.matrix
         return np.sqrt(np.asarray(squares.sum(axis=axis), dtype=np.float64).ravel())
+
+
+def _dense(product: Any) -> Array:
+    return np.asarray(product.toarray() if sparse.issparse(product) else product)

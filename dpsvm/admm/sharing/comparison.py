@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 
+from dpsvm.admm.sharing.base import BaseSharingADMM, Tick
 from dpsvm.admm.sharing.baselines import SGDSettings, central, distributed_sgd, gauss_seidel
 from dpsvm.admm.sharing.columns import Columns
 from dpsvm.admm.sharing.coordinator import Coordinator
-from dpsvm.admm.sharing.estimators import BaseSharingADMM
 from dpsvm.admm.sharing.party import Party
 from dpsvm.admm.sharing.terms import Terms
 
@@ -90,11 +90,13 @@ def compare(
     *,
     test: tuple[Any, Any] | None = None,
     more: bool = False,
+    tick: Tick | None = None,
 ) -> Comparison:
     """Fit a joint model and the models to measure it against.
 
     test : held-out samples and their labels, seen by no fit.
     more : also Gauss-Seidel for as many rounds, and distributed SGD for as many epochs.
+    tick : called after every round of the joint model.
 
     >>> from dpsvm.admm import SharingADMMClassifier
     >>> X, y = np.array([[-1.0, 0.5], [1.0, 0.5]] * 9), [0, 1] * 9
@@ -102,7 +104,7 @@ def compare(
     >>> found["Gauss-Seidel"].test_accuracy
     1.0
     """
-    joint = clone(model).fit(X, y, parties, evaluate_on=test)
+    joint = clone(model)._fit(X, y, parties, test, tick)
     task = _Task(joint, X, y, test)
     weights = {JOINT: task.joint(), CENTRAL: task.central(), FIRST: task.first()}
     if more:
@@ -129,7 +131,7 @@ class _Task:
         parts = list(self.model.coefs_)
         chosen = self.model.intercept_party
         if chosen is not None:
-            parts[chosen] = np.append(parts[chosen], self.model.intercept_)
+            parts[chosen] = np.append(parts[chosen], np.ravel(self.model.intercept_))
         return parts
 
     def central(self) -> list[Array]:

@@ -73,7 +73,8 @@ class Coordinator:
         z = argmin  w sum_i l(z_i; y_i) - <y, z> + (rho / 2) |S - z|^2,  y <- y + rho (S - z),
 
     which is the proximal map of w l / rho at S + y / rho, sample by sample. The price of the next
-    round is v = y + rho (S - z).
+    round is v = y + rho (S - z). It takes this step once before the first round, with S = 0 and
+    y = 0: no message is needed to know that, and the first price already tells of the labels.
 
     All it uses, for the price, rho, stopping and the guard, are the messages it got and the labels:
     in a private mode everything it does is post-processing.
@@ -86,9 +87,9 @@ class Coordinator:
     >>> terms = Terms.of(parties=1, rho=2.0)
     >>> coordinator = Coordinator(np.array([3.0]), Squared(), terms, rounds=9)
     >>> coordinator.open().price
-    array([0.])
-    >>> coordinator.gather([Contribution(1, 0, np.array([0.0]))]).price
     array([-4.])
+    >>> coordinator.gather([Contribution(1, 0, np.array([0.5]))]).price
+    array([-2.66666667])
     """
 
     def __init__(
@@ -105,17 +106,15 @@ class Coordinator:
         self.rounds, self.tol, self.adaptive = rounds, tol, adaptive
         n = len(target)
         self.rho = terms.rho
-        self.total = np.zeros(n)  # S
-        self.z = np.zeros(n)
-        self.dual = np.zeros(n)  # y
+        self.total = self.z = self.dual = np.zeros(n)  # S, z and y
+        self._settle()
         self.round = 0
         self.bytes_up = self.bytes_down = 0  # of the last messages, all parties together
         self.residuals = Residuals(math.inf, math.inf)
-        self.released_loss = self._loss_of(self.z)  # w sum l(S): a function of messages and labels
+        self.released_loss = self._loss_of(self.total)  # w sum l(S), from messages and labels
         self.ending: Ending | None = None
-        self._parts: Array | None = None  # z_m, a row for each party
-        convex = min(loss.least_curvature, terms.penalty.least_curvature) >= 0.0
-        proved = convex and terms.kappa >= terms.parties and not adaptive
+        self._parts = np.tile(self.z / terms.kappa, (terms.parties, 1))  # z_m, a row for each party
+        proved = terms.proved_to_converge(loss) and not adaptive
         self._guard = DivergenceGuard(self.released_loss, proved=proved)
         self._lowest_loss = math.inf
 
@@ -126,21 +125,28 @@ class Coordinator:
     def gather(self, contributions: Sequence[Contribution]) -> Broadcast:
         """Take the messages of a round; return the broadcast of the next."""
         self._check(contributions)
-        rho = self.rho
         predictions = [message.prediction for message in contributions]
         self.total = np.add.reduce(predictions, axis=0)
-        self.z = self.loss.prox(self.total + self.dual / rho, self.target, self.terms.weight / rho)
-        self.dual = self.dual + rho * (self.total - self.z)
+        self._settle()
         self.round += 1
         self.bytes_up = sum(message.nbytes for message in contributions)
         self.residuals = self._measure(predictions)
         self.released_loss = self._loss_of(self.total)
-        self.ending = self._decide()
-        if self.adaptive and self.round <= _ADAPTS_FOR:
-            self.rho = self._balanced()
         best = self.released_loss < self._lowest_loss
         self._lowest_loss = min(self.released_loss, self._lowest_loss)
+        self.ending = self._decide(best=best)
+        if self.adaptive and self.round <= _ADAPTS_FOR:
+            self.rho = self._balanced()
         return self._broadcast(keep=best)
+
+    def stop(self) -> None:
+        """End the run after this round, from outside."""
+        self.ending = self.ending or Ending(self.round, "stopped")
+
+    def _settle(self) -> None:
+        rho = self.rho
+        self.z = self.loss.prox(self.total + self.dual / rho, self.target, self.terms.weight / rho)
+        self.dual = self.dual + rho * (self.total - self.z)
 
     def _broadcast(self, *, keep: bool) -> Broadcast:
         price = self.dual + self.rho * (self.total - self.z)
@@ -154,16 +160,15 @@ class Coordinator:
     def _measure(self, predictions: Sequence[Array]) -> Residuals:
         excess = self.total - self.z
         parts = np.asarray(predictions) - excess / self.terms.kappa
-        change = parts if self._parts is None else parts - self._parts
-        self._parts = parts
+        change, self._parts = parts - self._parts, parts
         size = max(np.linalg.norm(self.total), np.linalg.norm(self.z))
         moved = self.terms.kappa * self.rho * np.linalg.norm(change)
         price = math.sqrt(len(predictions)) * np.linalg.norm(self.dual)
         return Residuals(_ratio(np.linalg.norm(excess), size), _ratio(moved, price))
 
-    def _decide(self) -> Ending | None:
+    def _decide(self, *, best: bool) -> Ending | None:
         if self._guard.diverging(self.residuals.primal, self.released_loss):
-            return Ending(self.round, "diverged")
+            return Ending(self.round, "diverged", restore=not best)
         if self.tol > 0.0 and self.residuals.within(self.tol):
             return Ending(self.round, "converged")
         return Ending(self.round, "rounds") if self.round >= self.rounds else None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpsvm.admm.sharing.comparison import CENTRAL, FIRST, Comparison
+from dpsvm.data import atomic_write
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,15 +20,20 @@ FIRST_LOOK = {"color": "#6b7480", "linestyle": ":", "linewidth": 1.6}
 
 
 def picture(comparison: Comparison, title: str) -> Figure:
-    """Objective gap, and loss, by round; the first party's own loss is always drawn."""
+    """Objective gap, and loss, by round; the first party's own loss is always drawn.
+
+    There is no relative gap to an optimum of 0.
+    """
     from matplotlib.figure import Figure
 
     history = comparison.model.history_
     figure = Figure(figsize=(10, 4.2), layout="constrained")
     gaps, losses = figure.subplots(1, 2)
     rounds = history["round"]
-    gap = history["objective"] / comparison[CENTRAL].objective - 1.0
-    gaps.plot(rounds, np.maximum(gap, 1e-16), color=COLOURS[0])
+    lowest = comparison[CENTRAL].objective
+    if lowest > 0.0:
+        gap = history["objective"] / lowest - 1.0
+        gaps.plot(rounds, np.maximum(gap, 1e-16), color=COLOURS[0])
     gaps.set(yscale="log", xlabel="round", ylabel="objective above the optimum, relative")
     tested = comparison[CENTRAL].test_loss is not None
     measured = "test_loss" if tested else "train_loss"
@@ -43,6 +49,24 @@ def picture(comparison: Comparison, title: str) -> Figure:
     return figure
 
 
+def check_format(path: str | Path) -> None:
+    """Refuse an ending that names no format of a picture.
+
+    >>> check_format("picture.png")
+    """
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    ending = _ending(path)
+    known = FigureCanvasBase.get_supported_filetypes()
+    if ending not in known:
+        raise ValueError(f"{path}: the ending must be one of {', '.join(sorted(known))}")
+
+
 def save(comparison: Comparison, path: str | Path, title: str) -> None:
     """Write the picture; the ending of the path names the format."""
-    picture(comparison, title).savefig(path, dpi=130)
+    with atomic_write(path, "wb") as file:
+        picture(comparison, title).savefig(file, format=_ending(path), dpi=130)
+
+
+def _ending(path: str | Path) -> str:
+    return Path(path).suffix.lstrip(".").lower()

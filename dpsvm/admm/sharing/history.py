@@ -99,14 +99,14 @@ class Recorder:
     >>> coordinator = Coordinator(np.array([2.0, 4.0]), Squared(), terms, rounds=3)
     >>> _ = run(coordinator, [Party(0, Columns(np.eye(2)), terms)], watch)
     >>> watch.history["objective"]
-    array([10.,  5.,  5.])
+    array([5., 5., 5.])
     """
 
     history: History
     test: tuple[Sequence[Array], Array] | None = None
 
-    def __call__(self, coordinator: Coordinator, parties: Sequence[Party]) -> None:
-        """Note a round."""
+    def __call__(self, coordinator: Coordinator, parties: Sequence[Party]) -> bool:
+        """Note a round; never stop there."""
         self.history.rounds.append(
             Round(
                 round=coordinator.round,
@@ -121,6 +121,7 @@ class Recorder:
                 test_loss=self._test_loss(coordinator.loss, parties),
             )
         )
+        return False
 
     def _test_loss(self, loss: PredictionLoss, parties: Sequence[Party]) -> float | None:
         if self.test is None:
@@ -153,7 +154,7 @@ def lyapunov(coordinator: Coordinator, parties: Sequence[Party]) -> float:
     >>> terms = Terms.of(parties=1, rho=1.0)
     >>> coordinator = Coordinator(np.array([2.0, 4.0]), Squared(), terms, rounds=3)
     >>> lyapunov(coordinator, [Party(0, Columns(np.eye(2)), terms)])  # before the first round
-    20.0
+    30.0
     """
     terms, loss, z = coordinator.terms, coordinator.loss, coordinator.z
     excess = np.add.reduce([party.fitted for party in parties], axis=0) - z

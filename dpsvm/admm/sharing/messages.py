@@ -59,14 +59,10 @@ class Contribution:
 class Ending:
     """From the coordinator to every party, after the last round.
 
-    >>> Ending(20, "diverged").restore
-    True
+    >>> Ending(20, "rounds").restore
+    False
     """
 
     round: int
-    reason: str  # "converged", "rounds" (there are no more) or "diverged"
-
-    @property
-    def restore(self) -> bool:
-        """Whether to go back to the weights that were kept last."""
-        return self.reason == "diverged"
+    reason: str  # "converged", "rounds" (there are no more), "diverged" or "stopped" (from outside)
+    restore: bool = False  # go back to the weights that were kept last

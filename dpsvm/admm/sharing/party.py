@@ -107,7 +107,7 @@ class Party:
         self._round = broadcast.round
 
     def close(self, ending: Ending) -> None:
-        """End the run: after a divergence, with the best weights there were."""
+        """End the run, if need be with the weights that were kept."""
         if ending.restore:
             self.weights, self.fitted = self._kept
 

@@ -12,8 +12,9 @@ to know. Two relations, two bounds, proved at the functions:
 with R a bound on row norms, r on |x|, b on every |c_i|, A on column norms and B on |c|, all of them
 public and enforced. Labels are not protected: the broadcast price gives them away.
 
-The guarantee covers the messages. Weights, predictions, objective and test loss come from x without
-noise and are outside it.
+The guarantee covers the messages. What comes from x without noise, weights, predictions, objective
+and losses, is outside it. The steps are exact but for rounding: mu may not be smaller than 1e-8 of
+a public bound on the largest eigenvalue of D'D, and every bound is a millionth larger than proved.
 
 The paper ("Learning Privately over Distributed Features", Hu, Liu, Kong, Niu 2019) adds noise of
 covariance s^2 (D'D)^-1 to x instead: D x + D xi then lies in the column space of D, which is the
@@ -43,13 +44,18 @@ MODES = ("row", "column", "paper")
 """The private modes; "paper" carries no guarantee."""
 
 _GRID = 2.0**-20  # grid of the released messages, in units of their noise
-_UP = 1.0 + 1e-12  # rounds a sensitivity up, past the error of the step that it bounds
+_UP = 1.0 + 1e-12  # rounds noise up
+_STEP = 1.0 + 1e-6  # rounds a sensitivity up, past what its step may lack in exactness
 _OVER = 1.0 + 1e-12  # how far above its bound a computed norm may lie
+
+_EXACT = 1e-8  # least mu, of the largest eigenvalue of D'D, for a step that is exact enough
+_RANGE = (1e-200, 1e200)  # of sensitivities and noise: squares neither vanish nor overflow
 
 LABELS = "labels are not protected here: the broadcast price reveals them"
 OUTSIDE = (
-    "the guarantee covers the messages; coef_, predictions, objective, Lyapunov value and test "
-    "loss come from weights without noise and are outside it"
+    "the guarantee covers the messages; coef_, predictions, objective, losses on rows, Lyapunov "
+    "value, assumptions, and the models and the verdict of a comparison come from columns or "
+    "weights without noise and are outside it"
 )
 _CLAIM = (
     "claimed by the paper, not a guarantee: the constant of its Lemma 1 is not a bound on the "
@@ -74,7 +80,7 @@ def row_sensitivity(mu: float, radius: float, target_bound: float, row_norm: flo
     2.8284
     """
     reach = row_norm * (row_norm * radius + target_bound)
-    return math.hypot(reach / math.sqrt(mu), 2.0 * row_norm * radius) * _UP
+    return math.hypot(reach / math.sqrt(mu), 2.0 * row_norm * radius) * _STEP
 
 
 def column_sensitivity(mu: float, column_norm: float, target_norm: float) -> float:
@@ -91,9 +97,10 @@ def column_sensitivity(mu: float, column_norm: float, target_norm: float) -> flo
     between the one and minus the other, so its norm is at most the larger of both. Rounding: up.
 
     >>> column_sensitivity(mu=1.0, column_norm=1.0, target_norm=2.0)
-    1.000000000001
+    1.000001
     """
-    return target_norm * column_norm**2 / (column_norm**2 + mu) * _UP
+    ratio = math.sqrt(mu) / column_norm
+    return target_norm / (1.0 + ratio * ratio) * _STEP
 
 
 def lemma_1(n_features: int, terms: Terms, b1: float, c1: float) -> float:
@@ -167,7 +174,7 @@ class PublicBounds:
     c1: float | None = None  # paper
 
     def of(self, mode: str) -> dict[str, float]:
-        """The bounds of a mode, all given and positive.
+        """The bounds of a mode, all given and positive, and no others.
 
         >>> PublicBounds(column_norm=1.0).of("column")
         Traceback (most recent call last):
@@ -175,13 +182,13 @@ class PublicBounds:
         ValueError: privacy='column' needs the public bound target_norm, which is not given
         """
         found = {}
-        for name in _NEEDED[mode]:
-            value = getattr(self, name)
-            if value is None:
-                raise ValueError(
-                    f"privacy={mode!r} needs the public bound {name}, which is not given"
-                )
-            found[name] = check_positive(value, name)
+        for name, value in vars(self).items():
+            if (value is not None) != (name in _NEEDED[mode]):
+                wanted = "takes no public bound" if value is not None else "needs the public bound"
+                got = "which is not given" if value is None else f"got {value!r}"
+                raise ValueError(f"privacy={mode!r} {wanted} {name}, {got}")
+            if value is not None:
+                found[name] = check_positive(value, name)
         return found
 
 
@@ -271,11 +278,19 @@ class Calibration:
         return Guarantee(self.epsilon, self.delta, self.mode)
 
     def check(self, columns: Columns, party: int) -> None:
-        """Refuse data that exceed the public bounds."""
+        """Refuse data that exceed the public bounds, and a mu too small to be exact with them."""
         norms = {"row": columns.row_norms, "column": columns.column_norms}.get(self.mode)
         if norms is None:
             return
         limit = self.bounds[f"{self.mode}_norm"]
+        count = columns.n_samples if self.mode == "row" else columns.n_features + 1
+        free = columns.n_samples if columns.constant and self.mode == "column" else 0
+        mu, largest = self.terms.mu(self.terms.rho), count * limit * limit + free
+        if not mu >= _EXACT * largest:
+            raise ValueError(
+                f"lam / (kappa rho) = {mu:g} is too small beside {largest:g}, which the public "
+                "bounds allow for D'D: the step would not be exact. Take a smaller rho"
+            )
         if np.max(norms(), initial=0.0) > limit * _OVER:  # which one, and by how much, is private
             raise ValueError(
                 f"a {self.mode} of party {party} has a norm above the public bound "
@@ -384,6 +399,12 @@ def calibrate(
         steps = [step] * len(sizes)
         factor = math.sqrt(rounds) / gaussian_mu(epsilon, delta) * _UP
     scales = tuple(step * factor for step in steps)
+    for value in (*steps, *scales):
+        if not _RANGE[0] <= value <= _RANGE[1]:
+            raise ValueError(
+                f"the public bounds {given} and lam / (kappa rho) = {mu:g} give a sensitivity or a "
+                f"noise of {value:g}, outside of what floating point can do exactly"
+            )
     return Calibration(
         mode, terms, rounds, float(epsilon), float(delta), given, tuple(steps), scales
     )

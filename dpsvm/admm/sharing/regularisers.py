@@ -12,7 +12,8 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from numbers import Real
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,7 +135,8 @@ class Box:
     high: float
 
     def __post_init__(self) -> None:
-        if not (self.low <= 0.0 <= self.high and self.low < self.high):
+        low, high = real(self.low), real(self.high)
+        if not (low <= 0.0 <= high and low < high):
             raise ValueError(
                 f"a box must hold 0 and be wider than that, got low={self.low!r}, "
                 f"high={self.high!r}"
@@ -160,7 +162,7 @@ class Ball:
     radius: float
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.radius < math.inf:
+        if not 0.0 < real(self.radius) < math.inf:
             raise ValueError(f"radius must be a finite number above 0, got {self.radius!r}")
 
     def project(self, weights: Array) -> Array:
@@ -171,3 +173,12 @@ class Ball:
 
 Constraint = Box | Ball
 """A convex set that holds 0 and that the weights may not leave."""
+
+
+def real(value: Any) -> float:
+    """A number as a float; NaN, which lies in no range, for anything else.
+
+    >>> real(2), real("two")
+    (2.0, nan)
+    """
+    return float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan

@@ -8,9 +8,8 @@ from dpsvm.admm.sharing.coordinator import Coordinator
 from dpsvm.admm.sharing.messages import Broadcast, Contribution, Ending
 from dpsvm.admm.sharing.party import Party
 
-Watch = Callable[[Coordinator, Sequence[Party]], None]
-"""Called after every round; looks and changes nothing."""
-
+Watch = Callable[[Coordinator, Sequence[Party]], bool]
+"""Called after every round; looks, changes nothing, and says whether to stop there."""
 
 Answers = Callable[[Sequence[Party], Broadcast], list[Contribution]]
 """How the parties answer a broadcast."""
@@ -43,8 +42,8 @@ def run(
     broadcast = coordinator.open()
     while coordinator.ending is None:
         broadcast = coordinator.gather(answers(parties, broadcast))
-        if watch is not None:
-            watch(coordinator, parties)
+        if watch is not None and watch(coordinator, parties):
+            coordinator.stop()
     for party in parties:
         party.close(coordinator.ending)
     return coordinator.ending

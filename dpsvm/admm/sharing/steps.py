@@ -10,15 +10,18 @@ work on D is done once.
     l2                    one Cholesky factor of mu I + D'D, or of mu I + DD' for wide D, in which
                           case x = D' (mu I + DD')^-1 c
     l2 in a ball          an eigendecomposition of the Gram matrix and one secular equation
-    l1, or in a box       accelerated proximal gradient steps on D'D from the last round's weights,
-                          with jumps to the minimiser on the current support
+    l1, or in a box       accelerated proximal gradient steps from the last round's weights, with
+                          jumps to the minimiser on the current support
     geman-mcclure         quadratics that touch it from above, each minimised exactly
+
+D'D is formed unless D is wide; then products go through D, but for the systems of geman-mcclure.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,18 +79,18 @@ class RidgeStep(Step):
     def __init__(self, columns: Columns) -> None:
         self.columns = columns
         self.gram = columns.gram()
-        self._mu = math.nan
-        self._factor: tuple[Array, bool] | None = None
+        self._factored: tuple[float, Definite] | None = None
 
     def solve(self, target: Array, mu: float) -> Array:
         """The ridge regression of the target."""
-        if mu != self._mu:
+        if self._factored is None or self._factored[0] != mu:
             system = self.gram.copy()
             system[np.diag_indices_from(system)] += mu
-            self._factor, self._mu = cho_factor(system, lower=True, overwrite_a=True), mu
+            self._factored = mu, Definite(system)
+        system_of_mu = self._factored[1]
         if self.columns.wide:
-            return self.columns.transposed_times(_solve(self._factor, target))
-        return _solve(self._factor, self.columns.transposed_times(target))
+            return self.columns.transposed_times(system_of_mu.solve(target))
+        return system_of_mu.solve(self.columns.transposed_times(target))
 
 
 class BallStep(Step):
@@ -139,23 +142,18 @@ class CompositeStep(Step):
     """
 
     def __init__(self, columns: Columns, penalty: Penalty, constraint: Constraint | None) -> None:
-        self.columns, self.constraint = columns, constraint
+        self.constraint = constraint
         self.sparse = penalty.name == "l1"
-        product = columns.transpose @ columns.matrix
-        self.gram = np.asarray(product.toarray() if hasattr(product, "toarray") else product)
-        self.largest = _largest_eigenvalue(self.gram)
+        self.quadratic = Quadratic.of(columns)
         self._weights = np.zeros(columns.n_features)
 
     def solve(self, target: Array, mu: float) -> Array:
         """The minimiser, from the weights of the last call."""
-        quadratic = self.gram
-        if not self.sparse:
-            quadratic = self.gram + mu * np.eye(len(self.gram))
-        curvature = self.largest + (0.0 if self.sparse else mu)
         threshold = mu if self.sparse else 0.0
-        linear = self.columns.transposed_times(target)
+        quadratic = self.quadratic if self.sparse else self.quadratic.shifted(mu)
+        linear = quadratic.columns.transposed_times(target)
         self._weights = minimise_composite(
-            quadratic, linear, threshold, self.constraint, curvature, self._weights
+            quadratic, linear, threshold, self.constraint, self._weights
         )
         return self._weights
 
@@ -176,24 +174,21 @@ class NonConvexStep(Step):
     def __init__(
         self, columns: Columns, penalty: GemanMcClure, constraint: Constraint | None
     ) -> None:
-        self.columns, self.penalty, self.constraint = columns, penalty, constraint
-        product = columns.transpose @ columns.matrix
-        self.gram = np.asarray(product.toarray() if hasattr(product, "toarray") else product)
-        self.largest = _largest_eigenvalue(self.gram)
+        self.penalty, self.constraint = penalty, constraint
+        self.quadratic = Quadratic.of(columns)
         self._weights = np.zeros(columns.n_features)
 
     def solve(self, target: Array, mu: float) -> Array:
         """A stationary point, from the weights of the last call."""
-        pull = self.columns.transposed_times(target)
-        weights, anchor = self._weights, _ANCHOR * self.largest
+        pull = self.quadratic.columns.transposed_times(target)
+        weights, anchor = self._weights, _ANCHOR * self.quadratic.largest
         for _ in range(_MOST_QUADRATICS):
-            system, linear = self.gram.copy(), pull + anchor * weights
-            system[np.diag_indices_from(system)] += mu * self.penalty.steepness(weights) + anchor
+            touching = self.quadratic.shifted(mu * self.penalty.steepness(weights) + anchor)
+            linear = pull + anchor * weights
             if self.constraint is None:
-                new = _solve(cho_factor(system, lower=True, overwrite_a=True), linear)
+                new = Definite(touching.among(np.ones(len(weights), dtype=bool))).solve(linear)
             else:
-                most = self.largest + mu + anchor
-                new = minimise_composite(system, linear, 0.0, self.constraint, most, weights)
+                new = minimise_composite(touching, linear, 0.0, self.constraint, weights)
             moved = float(np.abs(new - weights).max(initial=0.0))
             weights = new
             if moved <= 1e-13 * (1.0 + float(np.abs(weights).max(initial=0.0))):
@@ -202,24 +197,91 @@ class NonConvexStep(Step):
         return weights
 
 
+@dataclass(frozen=True)
+class Quadratic:
+    """x'Qx / 2 with Q = D'D + diag(s).
+
+    >>> quadratic = Quadratic.of(Columns(np.array([[1.0, 2.0]]))).shifted(0.5)
+    >>> quadratic.times(np.array([1.0, 1.0]))
+    array([3.5, 6.5])
+    >>> quadratic.among(np.array([True, False]))
+    array([[1.5]])
+    """
+
+    columns: Columns
+    gram: Array | None  # D'D; None for wide columns
+    largest: float  # at least the largest eigenvalue of Q
+    shift: Array  # s, a number per feature
+
+    @classmethod
+    def of(cls, columns: Columns) -> Quadratic:
+        """The quadratic of columns, s being 0."""
+        gram = columns.gram()
+        last = len(gram) - 1
+        largest = float(eigh(gram, eigvals_only=True, subset_by_index=[last, last])[0])
+        known = None if columns.wide else gram
+        return cls(columns, known, largest * (1.0 + 1e-10), np.zeros(columns.n_features))
+
+    def shifted(self, shift: float | Array) -> Quadratic:
+        """The same with another s."""
+        more = np.broadcast_to(shift, self.shift.shape)
+        return replace(self, shift=more, largest=self.largest + float(more.max(initial=0.0)))
+
+    def times(self, x: Array) -> Array:
+        """Q x."""
+        if self.gram is not None:
+            return np.asarray(self.gram @ x + self.shift * x)
+        return self.columns.transposed_times(self.columns.times(x)) + self.shift * x
+
+    def among(self, features: NDArray[np.bool_]) -> Array:
+        """Q of some of the features."""
+        if self.gram is not None:
+            block = self.gram[np.ix_(features, features)]
+        else:
+            block = self.columns.gram_of(features)
+        block[np.diag_indices_from(block)] += self.shift[features]
+        return block
+
+
+class Definite:
+    """Solves systems with one symmetric matrix that is positive definite, but for rounding.
+
+    >>> Definite(np.array([[2.0, 0.0], [0.0, 4.0]])).solve(np.array([2.0, 2.0]))
+    array([1. , 0.5])
+    """
+
+    def __init__(self, system: Array) -> None:
+        """Factor the matrix, by Cholesky or, where that breaks down, by its eigenvectors."""
+        self._factor: tuple[Array, bool] | None = None
+        try:
+            self._factor = cho_factor(system, lower=True)
+        except np.linalg.LinAlgError:
+            values, self._vectors = eigh(system)
+            self._values = np.maximum(values, len(values) * _ROUNDING * values[-1])
+
+    def solve(self, right: Array) -> Array:
+        """The solution for one right side."""
+        if self._factor is not None:
+            return np.asarray(cho_solve(self._factor, right, check_finite=False))
+        return np.asarray(self._vectors @ ((self._vectors.T @ right) / self._values))
+
+
 def minimise_composite(
-    quadratic: Array,
+    quadratic: Quadratic,
     linear: Array,
     threshold: float,
     constraint: Constraint | None,
-    curvature: float,
     start: Array,
 ) -> Array:
     """The minimiser of x'Qx / 2 - q'x + threshold |x|_1 over a constraint set.
 
-    curvature : at least the largest eigenvalue of Q.
-
-    >>> minimise_composite(np.eye(2), np.array([3.0, 0.5]), 1.0, None, 1.0, np.zeros(2))
+    >>> unit = Quadratic.of(Columns(np.eye(2)))
+    >>> minimise_composite(unit, np.array([3.0, 0.5]), 1.0, None, np.zeros(2))
     array([2., 0.])
     """
-    if curvature <= 0.0:
+    if quadratic.largest <= 0.0:
         return np.zeros_like(linear)
-    step = 1.0 / curvature
+    step = 1.0 / quadratic.largest
     size = float(np.abs(linear).max(initial=0.0)) + threshold
 
     def nearest(point: Array) -> Array:
@@ -228,7 +290,7 @@ def minimise_composite(
         return shrunk if constraint is None else constraint.project(shrunk)
 
     def stationary(x: Array) -> bool:
-        moved = nearest(x - step * (quadratic @ x - linear)) - x
+        moved = nearest(x - step * (quadratic.times(x) - linear)) - x
         return float(np.abs(moved).max(initial=0.0)) <= _STATIONARY * step * max(size, 1e-300)
 
     x = start if constraint is None else constraint.project(start)
@@ -238,7 +300,7 @@ def minimise_composite(
             jump = _jump(quadratic, linear, threshold, constraint, x)
             if jump is not None and stationary(jump):
                 return jump
-        new = nearest(ahead - step * (quadratic @ ahead - linear))
+        new = nearest(ahead - step * (quadratic.times(ahead) - linear))
         if float((ahead - new) @ (new - x)) > 0.0:
             momentum, ahead = 1.0, new
         else:
@@ -252,31 +314,25 @@ def minimise_composite(
 
 
 def _jump(
-    quadratic: Array, linear: Array, threshold: float, constraint: Box | None, x: Array
+    quadratic: Quadratic, linear: Array, threshold: float, constraint: Box | None, x: Array
 ) -> Array | None:
     """The minimiser with the signs and the active bounds of x, if there is one with them."""
     free = x != 0.0 if threshold > 0.0 else np.ones(len(x), dtype=bool)
     if constraint is not None:
         free &= (x > constraint.low) & (x < constraint.high)
+    if quadratic.gram is None and np.count_nonzero(free) > quadratic.columns.n_samples:
+        return None  # a system larger than any Gram matrix of the columns
     jump = x.copy()
     if free.any():
         signs = np.sign(x[free])
-        rest = linear[free] - threshold * signs - quadratic[np.ix_(free, ~free)] @ x[~free]
+        held = quadratic.times(np.where(free, 0.0, x))
+        rest = linear[free] - threshold * signs - held[free]
         try:
-            found = _solve(cho_factor(quadratic[np.ix_(free, free)], lower=True), rest)
+            factor = cho_factor(quadratic.among(free), lower=True)
         except np.linalg.LinAlgError:
             return None
+        found = cho_solve(factor, rest, check_finite=False)
         if threshold > 0.0 and np.any(found * signs < 0.0):
             return None
         jump[free] = found
     return jump if constraint is None else constraint.project(jump)
-
-
-def _solve(factor: tuple[Array, bool] | None, right: Array) -> Array:
-    return np.asarray(cho_solve(factor, right, check_finite=False))
-
-
-def _largest_eigenvalue(gram: Array) -> float:
-    """The largest eigenvalue, rounded up."""
-    n = len(gram)
-    return float(eigh(gram, eigvals_only=True, subset_by_index=[n - 1, n - 1])[0]) * (1.0 + 1e-10)

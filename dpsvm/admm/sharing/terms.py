@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from dpsvm.admm.sharing.regularisers import Constraint, Penalty, make_penalty
+from dpsvm.admm.sharing.regularisers import Constraint, Penalty, make_penalty, real
 from dpsvm.losses import PredictionLoss
 
 METHODS = ("sharing", "jacobi")
@@ -52,7 +52,7 @@ class Terms:
     ) -> Terms:
         """Checked terms; ``kappa`` is the number of parties if it is not given."""
         resistance = float(parties) if kappa is None else check_positive(kappa, "kappa")
-        if not 0.0 < _real(relaxation) < 2.0:
+        if not 0.0 < real(relaxation) < 2.0:
             raise ValueError(f"relaxation must lie between 0 and 2, got {relaxation!r}")
         if relaxation != 1.0 and resistance != parties:
             raise ValueError(
@@ -69,6 +69,14 @@ class Terms:
             penalty=make_penalty(penalty),
             constraint=constraint,
         )
+
+    def proved_to_converge(self, loss: PredictionLoss) -> bool:
+        """Whether the iteration converges for every rho: convex, and kappa at least M."""
+        return self.convex(loss) and self.kappa >= self.parties
+
+    def convex(self, loss: PredictionLoss) -> bool:
+        """Whether the loss and the penalty are."""
+        return min(loss.least_curvature, self.penalty.least_curvature) >= 0.0
 
     def mu(self, rho: float) -> float:
         """lam / (kappa rho), all that a party's step depends on besides its target."""
@@ -97,16 +105,7 @@ def check_positive(value: Any, name: str) -> float:
     ...
     ValueError: rho must be a finite number above 0, got -1
     """
-    number = _real(value)
+    number = real(value)
     if not 0.0 < number < math.inf:
         raise ValueError(f"{name} must be a finite number above 0, got {value!r}")
     return number
-
-
-def _real(value: Any) -> float:
-    if isinstance(value, bool):
-        return math.nan
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return math.nan

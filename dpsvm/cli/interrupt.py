@@ -1,8 +1,8 @@
 """Ctrl-C that is heard while numpy computes.
 
-Python turns Ctrl-C into KeyboardInterrupt once the call it is in returns. The calls of a private
-fit are products of matrices, which take seconds on large data. Nothing is on disk yet at that
-point, so the process can simply end.
+Python turns Ctrl-C into KeyboardInterrupt once the call it is in returns. The calls of a fit in
+numpy are products and factors of matrices, which take seconds on large data. Nothing is on disk
+yet at that point, so the process can simply end.
 """
 
 from __future__ import annotations
