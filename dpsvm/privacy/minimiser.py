@@ -81,8 +81,8 @@ class Objective:
         |w| and the row's norm; the slopes of a convex loss at either end of that interval enclose
         the true slope, so a row far from any corner adds nothing. The rows are summed in blocks of
         about sqrt(n), so a sum of n terms goes through at most 2 sqrt(n) + 2 additions, whatever
-        the order within a block: its error is at most that many units of rounding times the sum of absolute values
-        (Higham 2002, chapter 4).
+        the order within a block: its error is at most that many units of rounding times the sum of
+        absolute values (Higham 2002, chapter 4).
 
         Rounding: up.
         """

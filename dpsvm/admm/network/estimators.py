@@ -15,7 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dpsvm.admm.network.graph import DENSITY, make_graph
+from dpsvm.admm.network.graph import make_graph
 from dpsvm.admm.network.history import History, Recorder, objective
 from dpsvm.admm.network.node import TOL, Node, Samples
 from dpsvm.admm.network.penalties import FORMS, Penalties, schedule
@@ -88,7 +88,8 @@ class NetworkADMM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_nodes : int or None, default=None
         How many nodes one table without ``nodes`` is dealt to; None is 5, or those of the graph.
     graph_seed, density : int, float or None, default=None
-        Of graph="random": None is the seed 0 and half of the edges beyond a spanning tree.
+        Of graph="random", a spanning tree and each other edge with the probability ``density``:
+        None is the seed 0 and a density of 2 / N.
     start_seed : int or None, default=None
         Of random first weights, which then are public; None starts at 0.
     data_norm : float or None, default=None
@@ -301,8 +302,8 @@ class NetworkADMM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._validate_params()
         if self.loss == "hinge":
             raise ValueError(
-                "loss='hinge' is refused: it has no curvature, which the bound of a private mode and "
-                "the nodes' Newton steps need. loss='huber' with a small width is close to it"
+                "loss='hinge' is refused: it has no curvature, which the bound of a private mode "
+                "and the nodes' Newton steps need. loss='huber' with a small width is close to it"
             )
         for name, others in (("gamma", "recycle=True"), ("width", "loss='huber' or 'smooth'")):
             used = self.recycle if name == "gamma" else self.loss != "logistic"
@@ -372,7 +373,7 @@ class NetworkADMM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.graph,
             len(sizes),
             seed=0 if self.graph_seed is None else int(self.graph_seed),
-            density=DENSITY if self.density is None else float(self.density),
+            density=None if self.density is None else float(self.density),
         )
         for node, size in enumerate(sizes):
             if size < self.C:

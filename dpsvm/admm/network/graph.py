@@ -19,9 +19,6 @@ Edge = tuple[int, int]
 SHAPES = ("complete", "ring", "star", "path", "random")
 """The graphs that have a name; node 0 is the centre of the star."""
 
-DENSITY = 0.5
-"""The share of the edges beyond a spanning tree that a random graph has on average."""
-
 
 @dataclass(frozen=True)
 class Graph:
@@ -106,14 +103,15 @@ class Graph:
 
 
 def make_graph(
-    graph: Any, n_nodes: int | None, *, seed: int = 0, density: float = DENSITY
+    graph: Any, n_nodes: int | None, *, seed: int = 0, density: float | None = None
 ) -> Graph:
     """A graph from a name, a matrix, edges or another library's graph.
 
     graph : a name of SHAPES, which needs n_nodes; an adjacency matrix of zeros and ones, dense or
         sparse; a list of edges (a, b); a networkx graph, whose nodes are numbered in its order; or
         a Graph. A list of pairs is a list of edges, also if it is as long as it is wide.
-    seed, density : of "random", a random spanning tree and each other edge with that probability
+    seed, density : of "random", a random spanning tree and each other edge with that probability;
+        None is 2 / N, which leaves every node about four neighbours
 
     >>> make_graph("star", 4).edges
     ((0, 1), (0, 2), (0, 3))
@@ -134,7 +132,7 @@ def make_graph(
     return made
 
 
-def _named(name: str, n: int, seed: int, density: float) -> list[Edge]:
+def _named(name: str, n: int, seed: int, density: float | None) -> list[Edge]:
     path = [(node, node + 1) for node in range(n - 1)]
     if name == "complete":
         return list(combinations(range(n), 2))
@@ -148,7 +146,8 @@ def _named(name: str, n: int, seed: int, density: float) -> list[Edge]:
         random = np.random.default_rng(seed)
         order = random.permutation(n).tolist()
         tree = [(order[at], order[int(random.integers(at))]) for at in range(1, n)]
-        return [*tree, *(edge for edge in combinations(range(n), 2) if random.random() < density)]
+        share = 2.0 / n if density is None else density
+        return [*tree, *(edge for edge in combinations(range(n), 2) if random.random() < share)]
     raise ValueError(f"graph must be one of {', '.join(map(repr, SHAPES))}, got {name!r}")
 
 

@@ -23,8 +23,9 @@ TOL = 1e-9
 class Perturbation(Protocol):
     """What a private mode does to the problem of an update and to the weights it sends."""
 
-    updates: int
-    """How many updates the noise was made for."""
+    @property
+    def updates(self) -> int:
+        """How many updates the noise was made for."""
 
     def linear(self, update: int) -> Array | None:
         """A random linear term of the problem."""

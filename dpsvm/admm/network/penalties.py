@@ -155,13 +155,13 @@ def _given_table(table: Array, rate: Array, updates: int, n_nodes: int) -> Array
 
 def _numbers(values: Any, name: str) -> Array:
     try:
-        found = np.asarray(values)
-        found = None if found.dtype.kind not in "iuf" else found.astype(np.float64)
+        given = np.asarray(values)
     except (TypeError, ValueError):
-        found = None
-    if found is None or found.size == 0:
+        given = np.array([])
+    if given.dtype.kind not in "iuf" or given.size == 0:
         raise ValueError(f"{name} must hold numbers, got {values!r}")
+    found = given.astype(np.float64)
     wrong = found[~((found > 0.0) & np.isfinite(found))]
     if wrong.size:
         raise ValueError(f"{name} must hold finite numbers above 0, got {float(wrong.flat[0])!r}")
-    return np.asarray(found)
+    return found

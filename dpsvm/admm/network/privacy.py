@@ -131,8 +131,9 @@ class Calibration:
         for node, own in enumerate(samples):
             if not own.longest <= _OVER:  # which row, and by how much, is private
                 raise ValueError(
-                    f"a row of node {node} has a norm above 1, which no private mode covers: scale the "
-                    "rows by a public number, or give data_norm, to which longer rows are shortened"
+                    f"a row of node {node} has a norm above 1, which no private mode covers: scale "
+                    "the rows by a public number, or give data_norm, to which longer rows are "
+                    "shortened"
                 )
 
     def noise_of(self, node: int, dimension: int, noise: Noise) -> NodeNoise:
@@ -214,7 +215,7 @@ def calibrate(
             "a private mode needs a loss of bounded curvature ('huber', 'smooth', 'logistic'), "
             f"got {terms.loss.name!r}"
         )
-    fixed = {"terms": terms, "sizes": tuple(sizes), "tol": tol}
+    fixed: dict[str, Any] = {"terms": terms, "sizes": tuple(sizes), "tol": tol}
     if mode == "objective":
         return _objective(fixed, epsilon, alpha, bound)
     sensitivities = output_sensitivities(terms, sizes, tol)

@@ -98,7 +98,7 @@ def checked_labels(y: Any, name: str = "y") -> NDArray[Any]:
     kind = type_of_target(labels, input_name=name, raise_unknown=True)
     if kind not in ("binary", "multiclass"):
         raise ValueError(f"Unknown label type: {kind}. Two classes are needed")
-    return labels
+    return np.asarray(labels)
 
 
 def two_classes(labels: NDArray[Any], classes: Any) -> NDArray[Any]:
