@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_LOCAL_LOOK = {"color": COLOURS[1], "linestyle": "-.", "linewidth": 1.2}
-_LEVELS = {CENTRAL: CENTRAL_LOOK, MEAN_OF_LOCAL: _LOCAL_LOOK, ALONE: FIRST_LOOK}
+_LOCAL_LOOK: dict[str, Any] = {"color": COLOURS[1], "linestyle": "-.", "linewidth": 1.2}
+_LEVELS: dict[str, dict[str, Any]] = {CENTRAL: CENTRAL_LOOK, MEAN_OF_LOCAL: _LOCAL_LOOK, ALONE: FIRST_LOOK}
 
 
 def picture(comparison: Comparison, title: str) -> Figure:
@@ -40,7 +40,7 @@ def picture(comparison: Comparison, title: str) -> Figure:
     return figure
 
 
-def _losses(axes: Axes, comparison: Comparison, look: dict[str, object]) -> None:
+def _losses(axes: Axes, comparison: Comparison, look: dict[str, Any]) -> None:
     history = comparison.model.history_
     measured = "train_loss" if comparison[CENTRAL].test_loss is None else "test_loss"
     series = "loss" if measured == "train_loss" else measured
