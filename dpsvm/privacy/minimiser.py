@@ -92,7 +92,7 @@ class Objective:
         size = max(1, math.isqrt(n))
         total = np.zeros(d)
         for start in range(0, n, size):
-            total += self.rows[start : start + size].T @ pull[start : start + size]
+            total += _combination(self.rows, pull, start, min(start + size, n))
         found = float(np.linalg.norm(total + self.lam * w + self.linear))
         length = float(np.linalg.norm(w))
         longest = self.row_norm
@@ -102,6 +102,16 @@ class Objective:
         summed = (size + math.ceil(n / size) + 16) * longest * float(np.sum(np.abs(pull)))
         rest = 8.0 * (self.lam * length + float(np.linalg.norm(self.linear)) + found)
         return float(found * (1.0 + (d + 8) * _UNIT) + enclosed + 1.01 * _UNIT * (summed + rest))
+
+
+def _combination(rows: Any, factors: Array, start: int, stop: int) -> Array:
+    """The sum of some rows, each times its factor."""
+    if not sp.issparse(rows):
+        return np.asarray(rows[start:stop].T @ factors[start:stop])
+    first, last = rows.indptr[start], rows.indptr[stop]
+    each = np.repeat(factors[start:stop], np.diff(rows.indptr[start : stop + 1]))
+    entries = rows.data[first:last] * each
+    return np.bincount(rows.indices[first:last], weights=entries, minlength=rows.shape[1])
 
 
 def products(rows: Any) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -74,7 +75,7 @@ class NetworkADMM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The mean of both ends' penalties, or the paper's form, which leads to another point unless
         all nodes have the same: a warning says which.
     gamma : float or None, default=None
-        Of the recycling step, from 0 on; None is 0.5. At 0 odd and even iterates may swing.
+        Of the recycling step, from 0 on; None is 0.5. It damps the swing of odd and even iterates.
     loss : {"logistic", "huber", "smooth"}, default="logistic"
         The plain hinge is refused: it has no curvature to solve or to bound anything with.
     width : float or None, default=None
@@ -404,8 +405,8 @@ class NetworkADMM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _evaluation(
         self, data: tuple[Any, Any] | None, preparation: Preparation | None
-    ) -> tuple[Any, Array] | None:
-        """Held-out rows, scaled as the others but not shortened, and their signs."""
+    ) -> tuple[Callable[[Array], Array], Array] | None:
+        """The decisions on held-out samples as a function of the weights, and their signs."""
         if data is None:
             return None
         rows = core_rows(validate_data(self, data[0], reset=False, **_FORM))
@@ -418,9 +419,12 @@ class NetworkADMM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"evaluate_on holds the label {unknown.tolist()[0]!r}, which is not in "
                 f"{self.classes_.tolist()!r}"
             )
-        if preparation is not None:
-            rows = preparation(rows)
-        return rows, signs_of(labels, self.classes_)
+
+        def decide(weights: Array) -> Array:
+            coefs, intercepts = _in_given_units(weights[None, :], preparation)
+            return np.asarray(rows @ coefs[0] + intercepts[0])
+
+        return decide, signs_of(labels, self.classes_)
 
     def _calibrated(self, terms: Terms, samples: list[Samples]) -> tuple[Calibration | None, Noise]:
         """The noise of a private mode, charged before anything is released."""
@@ -480,10 +484,7 @@ class NetworkADMM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.history_ = history
         self.conditions_ = conditions(terms)
         self.objective_ = None if self.privacy else objective(members, mean)
-        every = np.vstack([weights, mean])
-        coefs, intercepts = (
-            (every, np.zeros(len(every))) if preparation is None else preparation.unprepare(every)
-        )
+        coefs, intercepts = _in_given_units(np.vstack([weights, mean]), preparation)
         self.coefs_, self.intercepts_ = coefs[:-1], intercepts[:-1]
         self.coef_, self.intercept_ = coefs[-1], float(intercepts[-1])
         worst = max(node.state.worst for node in members)
@@ -553,6 +554,13 @@ class NetworkADMM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"probabilities need loss='logistic', got {self.loss!r}")
         decisions = self.decision_function(X)
         return np.column_stack([expit(-decisions), expit(decisions)])
+
+
+def _in_given_units(weights: Array, preparation: Preparation | None) -> tuple[Array, Array]:
+    """Coefficients of the features as given, and intercepts, from weights of prepared rows."""
+    if preparation is None:
+        return weights, np.zeros(len(weights))
+    return preparation.unprepare(weights)
 
 
 def _refuse_idle(model: NetworkADMM, name: str, used: bool, goes_with: str) -> None:

@@ -8,9 +8,8 @@ of the mean of the weights, sum_i O_i, and how far apart the nodes are.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,7 +88,7 @@ class Recorder:
     """Watches a run.
 
     spent : the epsilon of the messages through each update, if the run is private
-    test : rows and signs of held-out samples
+    test : the decisions on held-out samples as a function of the weights, and their signs
 
     >>> from dpsvm.admm.network import Node, Penalties, Samples, Terms, make_graph, run
     >>> from dpsvm.losses import Logistic
@@ -104,7 +103,7 @@ class Recorder:
 
     history: History
     spent: Array | None = None
-    test: tuple[Any, Array] | None = None
+    test: tuple[Callable[[Array], Array], Array] | None = None
 
     def __call__(self, iteration: int, nodes: Sequence[Node]) -> None:
         """Note an iteration."""
@@ -142,8 +141,8 @@ class Recorder:
     def _test(self, terms: Terms, mean: Array) -> tuple[float | None, float | None]:
         if self.test is None:
             return None, None
-        rows, signs = self.test
-        decisions = np.asarray(rows @ mean)
+        decide, signs = self.test
+        decisions = decide(mean)
         wrong = float(np.mean((decisions > 0.0) != (signs > 0.0)))
         return wrong, float(terms.loss.value(signs * decisions).mean())
 

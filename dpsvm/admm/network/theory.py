@@ -3,8 +3,8 @@
 The paper's Theorem 1 gives sufficient conditions for convergence, which never hold on bipartite
 graphs (a path, a star, an even ring), where D + A, degrees plus adjacency, is singular; the method
 converges there all the same. Told here is what such a proof rests on and no data are needed for:
-that eigenvalue; gamma above 0, without which odd and even iterates may swing for ever; and
-symmetric penalties, without which the limit is another point.
+that eigenvalue; gamma above 0, which damps the swing between odd and even iterates; and symmetric
+penalties, without which the limit is another point.
 """
 
 from __future__ import annotations
