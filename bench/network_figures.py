@@ -13,8 +13,8 @@ from network_runs import GAMMA, Fits, Job
 from scipy import stats
 
 EPSILON, PRIVATE_ITERATIONS, GROWTH = 4.7, 20, 1.05
-RHOS = (0.01, 0.05, 0.22, 1.0, 5.0, 20.0)
-GAMMAS = (0.0, 0.1, GAMMA, 2.0, 10.0)
+RHOS = (0.01, 0.22, 1.0, 5.0, 20.0)
+GAMMAS = (0.0, GAMMA, 2.0, 10.0)
 GROWTHS = (1.0, 1.02, GROWTH, 1.1)
 LEVEL = 0.01
 NAMES = {"MR": "MR-ADMM", "R": "R-ADMM", "M": "M-ADMM", "": "ADMM"}

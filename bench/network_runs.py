@@ -26,7 +26,7 @@ COST, RHO, ETA, GAMMA = 1750.0, 0.22, 0.5, 0.5
 PAPER_ETA = np.array([1.0, 1.03, 1.02, 0.8, 1.01])
 PAPER_GROWTH = np.array([0.01, 0.005, 0.003, 0.015, 0.01])
 QUESTIONS = 14
-BATCH = 8  # runs at a time, between which other work can have its turn
+BATCH = 24  # runs at a time, between which other work can have its turn
 KEPT = ("iteration", "update", "objective", "loss", "consensus", "test_error", "privacy")
 
 

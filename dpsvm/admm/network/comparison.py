@@ -181,8 +181,8 @@ class _Task:
     def _tested(self, weights: Array) -> tuple[float | None, float | None]:
         if self.test is None:
             return None, None
-        rows, signs = self.test
-        decisions = np.asarray(rows @ weights)
+        decide, signs = self.test
+        decisions = decide(weights)
         loss = float(self.loss.value(signs * decisions).mean())
         return loss, float(np.mean((decisions > 0.0) != (signs > 0.0)))
 
