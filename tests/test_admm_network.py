@@ -21,6 +21,7 @@ from network_problems import (
 )
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
 
 import dpsvm.admm.network
 from dpsvm.admm.network import Graph, Iterate, Node, Samples, make_graph, schedule
@@ -113,6 +114,18 @@ def test_per_node_penalties_lead_to_another_point_the_one_that_is_told(gamma):
     assert "argmin sum_i O_i / eta_i" in terms.penalties.wrong_limit()
     edges = weights(solve(tables, signs, make_terms(4, "ring", **settings)))
     assert np.abs(edges - right).max() < 1e-8
+
+
+@pytest.mark.parametrize("gamma", [None, 0.5])
+def test_the_plain_hinge_leads_to_the_support_vector_machine(gamma):
+    tables, signs = make_problem(2, sizes=(25, 25, 25))
+    terms = make_terms(3, eta=0.4, loss="hinge", gamma=gamma, iterations=151, rho=1.0)
+    nodes = solve(tables, signs, terms)
+    assert all(0 <= node.state.worst <= 1e-6 for node in nodes)
+    other = LinearSVC(
+        C=terms.C / (25 * terms.rho), loss="hinge", fit_intercept=False, tol=1e-10, max_iter=10**6
+    ).fit(np.vstack(tables), np.concatenate(signs))
+    assert np.abs(weights(nodes) - other.coef_[0]).max() < 1e-6
 
 
 def test_equal_per_node_penalties_are_symmetric_and_told_to_be_right():

@@ -235,7 +235,7 @@ def test_all_that_can_be_refused_is_refused_before_a_charge():
         ({"epsilon": 1e-6}, (X, y), {}, "too small for any noise"),
         ({"classes": None}, (X, y), {}, "classes must be given with a private mode"),
         ({"classes": [1, 1]}, (X, y), {}, "classes must be two different labels"),
-        ({"loss": "hinge"}, (X, y), {}, "loss='hinge' is refused"),
+        ({"loss": "hinge"}, (X, y), {}, "loss='hinge' has no bound on its curvature"),
         ({"random_state": "seven"}, (X, y), {}, "random_state must be None"),
     ]:
         model = NetworkADMM(**({"accountant": ledger} | OBJECTIVE | settings))
@@ -292,7 +292,7 @@ def test_data_that_do_not_fit_together_are_refused(X, y, nodes, told):
         (OBJECTIVE | {"epsilon": None}, "privacy='objective' needs an epsilon, got None"),
         (GAUSSIAN | {"delta": None}, "privacy='gaussian' needs a delta, got None"),
         ({"constant": 1.0}, "constant goes with data_norm, got 1.0 without it"),
-        ({"loss": "hinge"}, "loss='hinge' is refused"),
+        ({"loss": "hinge", "width": 0.5}, "width goes with loss='huber' or 'smooth', got 0.5"),
         ({"loss": "square"}, "loss"),
         ({"C": 0.0}, "C"),
         ({"C": 3.0}, "C must be at most the number of samples of every node, got 3.0 for the 2"),

@@ -111,7 +111,8 @@ def _combination(rows: Any, factors: Array, start: int, stop: int) -> Array:
     first, last = rows.indptr[start], rows.indptr[stop]
     each = np.repeat(factors[start:stop], np.diff(rows.indptr[start : stop + 1]))
     entries = rows.data[first:last] * each
-    return np.bincount(rows.indices[first:last], weights=entries, minlength=rows.shape[1])
+    total = np.bincount(rows.indices[first:last], weights=entries, minlength=rows.shape[1])
+    return np.asarray(total, dtype=np.float64)
 
 
 def products(rows: Any) -> int:

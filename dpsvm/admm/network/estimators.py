@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dpsvm.admm.network.graph import make_graph
+from dpsvm.admm.network.hinge import HINGE_TOL
 from dpsvm.admm.network.history import History, Recorder, objective
 from dpsvm.admm.network.node import TOL, Node, Samples
 from dpsvm.admm.network.penalties import FORMS, Penalties, schedule
@@ -76,8 +77,9 @@ class NetworkADMM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         all nodes have the same: a warning says which.
     gamma : float or None, default=None
         Of the recycling step, from 0 on; None is 0.5. It damps the swing of odd and even iterates.
-    loss : {"logistic", "huber", "smooth"}, default="logistic"
-        The plain hinge is refused: it has no curvature to solve or to bound anything with.
+    loss : {"logistic", "huber", "smooth", "hinge"}, default="logistic"
+        "huber" and "smooth" are the hinge with its corner rounded. The plain one is refused in a
+        private mode, and solved to a ``tol`` of 1e-6 at best.
     width : float or None, default=None
         Of the rounded corner of "huber" and "smooth"; None is 0.5.
     C : float, default=1.0
@@ -301,14 +303,9 @@ class NetworkADMM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _check_settings(self) -> None:
         """Refuse what is wrong, and what would have no effect, by name and value."""
         self._validate_params()
-        if self.loss == "hinge":
-            raise ValueError(
-                "loss='hinge' is refused: it has no curvature, which the bound of a private mode "
-                "and the nodes' Newton steps need. loss='huber' with a small width is close to it"
-            )
-        for name, others in (("gamma", "recycle=True"), ("width", "loss='huber' or 'smooth'")):
-            used = self.recycle if name == "gamma" else self.loss != "logistic"
-            _refuse_idle(self, name, used, others)
+        rounded = self.loss in ("huber", "smooth")
+        _refuse_idle(self, "gamma", self.recycle, "recycle=True")
+        _refuse_idle(self, "width", rounded, "loss='huber' or 'smooth'")
         for name in ("graph_seed", "density"):
             used = isinstance(self.graph, str) and self.graph == "random"
             _refuse_idle(self, name, used, "graph='random'")
@@ -320,8 +317,15 @@ class NetworkADMM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             _refuse_idle(self, name, self.privacy == "objective", "privacy='objective'")
         if self.constant > 0 and self.data_norm is None:
             raise ValueError(f"constant goes with data_norm, got {self.constant!r} without it")
-        if not private:
-            return
+        if private:
+            self._check_private()
+
+    def _check_private(self) -> None:
+        if self.loss == "hinge":
+            raise ValueError(
+                "loss='hinge' has no bound on its curvature, which every private mode needs: take "
+                "'huber', 'smooth' or 'logistic'"
+            )
         if self.alpha is not None and (self.epsilon is not None or self.bound is not None):
             raise ValueError(
                 "alpha sets the noise and epsilon follows: give it without epsilon and bound"
@@ -488,10 +492,11 @@ class NetworkADMM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.coefs_, self.intercepts_ = coefs[:-1], intercepts[:-1]
         self.coef_, self.intercept_ = coefs[-1], float(intercepts[-1])
         worst = max(node.state.worst for node in members)
-        if not self.privacy and not worst <= self.tol:
+        least = max(self.tol, HINGE_TOL) if self.loss == "hinge" else self.tol
+        if not self.privacy and not worst <= least:
             warnings.warn(
                 f"a node's minimiser is certified to a gradient norm of {worst:.3g}, not to tol = "
-                f"{self.tol:g}: raise tol, scale the rows, or lower C",
+                f"{least:g}: raise tol, scale the rows, or lower C",
                 ConvergenceWarning,
                 stacklevel=3,
             )

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dpsvm.admm.network.hinge import approach_hinge
 from dpsvm.admm.network.messages import Iterate
 from dpsvm.admm.network.terms import Terms
 from dpsvm.privacy.minimiser import CertificateError, Objective, approach
@@ -201,7 +202,8 @@ class Node:
             row_norm=max(samples.longest, 1.0),
         )
         state.data_accesses += 1
-        found, state.certificate = approach(objective, self.tol, state.weights)
+        solver = approach_hinge if terms.loss.name == "hinge" else approach
+        found, state.certificate = solver(objective, self.tol, state.weights)
         state.worst = max(state.worst, state.certificate)
         if noise is None:
             return found
