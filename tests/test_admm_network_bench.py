@@ -1,4 +1,4 @@
-"""The benchmark of ADMM over a network runs to the end on a small subset. Nothing is judged here."""
+"""The benchmark of ADMM over a network runs to the end on a small subset. No bar is judged."""
 
 from __future__ import annotations
 

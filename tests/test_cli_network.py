@@ -118,6 +118,14 @@ def test_a_given_graph_and_a_constant_reach_the_estimator(capsys):
     assert abs(record["outcomes"][0]["gap"]) < 1e-6
 
 
+@pytest.mark.parametrize("loss", ["hinge", "huber", "smooth"])
+def test_every_loss_reaches_its_optimum(loss):
+    words = ["--loss", loss, "--iterations", "101", "--json", "out.json", "-q"]
+    assert main(["network", *COST, *words, "train"]) == 0
+    outcomes = json.loads(Path("out.json").read_text())["outcomes"]
+    assert 0 <= outcomes[0]["gap"] < 1e-2 < outcomes[3]["gap"]
+
+
 def test_a_guarantee_is_told_apart_from_a_claim(capsys):
     assert main(["network", *PRIVATE, "train"]) == 0
     out, err = capsys.readouterr()
@@ -188,7 +196,8 @@ def test_a_picture_is_written(folder):
         (["--algorithm", "admm", "--gamma", "1", "train"], "--gamma goes with radmm or mradmm"),
         (["--constant", "1", "train"], "constant goes with data_norm"),
         (["--density", "0.5", "train"], "density goes with graph='random'"),
-        (["--loss", "hinge", "train"], "--loss: 'hinge' is not logistic"),
+        (["--loss", "square", "train"], "--loss: 'square' is not"),
+        ([*PRIVATE, "--loss", "hinge", "train"], "loss='hinge' has no bound on its curvature"),
         (["--classes", "1,1", "train"], "--classes: '1,1' is not two different whole numbers"),
         (["--classes", "0,1", "train"], "not in classes"),
         (["--n-features", "3", "train"], "is beyond 3"),

@@ -9,6 +9,7 @@ from dpsvm.admm.network.penalties import FORMS
 from dpsvm.admm.network.presets import GROWTH
 from dpsvm.admm.network.privacy import BOUNDS, MODES
 from dpsvm.cli.options import Flag, number, one_of, positive, reader, whole
+from dpsvm.losses import LOSSES
 
 ALGORITHMS = {
     "admm": (False, False),
@@ -18,7 +19,6 @@ ALGORITHMS = {
 }
 """Whether the penalties grow, and whether every second iteration recycles."""
 
-_SMOOTH = ("logistic", "huber", "smooth")
 _from_0 = number("a finite number from 0 on", lambda value: value >= 0.0)
 _share = number("a number from 0 to 1", lambda value: 0.0 <= value <= 1.0)
 
@@ -67,7 +67,7 @@ MODEL_FLAGS = (
         default_text="2 / nodes",
     ),
     Flag("--deal-seed", "deal_seed", "of who is dealt which rows", ("n",), whole(0), default=0),
-    Flag("--loss", "loss", " ".join(_SMOOTH), ("name",), one_of(_SMOOTH), default="logistic"),
+    Flag("--loss", "loss", " ".join(LOSSES), ("name",), one_of(LOSSES), default="logistic"),
     Flag("--width", "width", "of a rounded corner", ("x",), positive, default_text="0.5"),
     Flag("--cost", "C", "weight of a node's mean loss", ("x",), positive, default=1.0),
     Flag("--rho", "rho", "weight of the penalty", ("x",), positive, default=1.0),

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from dpsvm.admm.network.estimators import NetworkADMM
+from dpsvm.admm.network.hinge import approach_hinge
 from dpsvm.admm.network.node import Samples
 from dpsvm.admm.network.shares import signs_of
 from dpsvm.losses import Loss
@@ -176,7 +177,8 @@ class _Task:
             np.zeros(table.shape[1]),
             row_norm=max(1.0, *(own.longest for own in samples)),
         )
-        return approach(objective, float(self.model.tol))[0]
+        solver = approach_hinge if self.loss.name == "hinge" else approach
+        return solver(objective, float(self.model.tol), np.zeros(table.shape[1]))[0]
 
     def _tested(self, weights: Array) -> tuple[float | None, float | None]:
         if self.test is None:

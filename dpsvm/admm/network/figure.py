@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LOCAL_LOOK: dict[str, Any] = {"color": COLOURS[1], "linestyle": "-.", "linewidth": 1.2}
-_LEVELS: dict[str, dict[str, Any]] = {CENTRAL: CENTRAL_LOOK, MEAN_OF_LOCAL: _LOCAL_LOOK, ALONE: FIRST_LOOK}
+_LEVELS: dict[str, dict[str, Any]] = {
+    CENTRAL: CENTRAL_LOOK,
+    MEAN_OF_LOCAL: _LOCAL_LOOK,
+    ALONE: FIRST_LOOK,
+}
 
 
 def picture(comparison: Comparison, title: str) -> Figure:
