@@ -17,6 +17,7 @@ RHOS = (0.01, 0.22, 1.0, 5.0, 20.0)
 GAMMAS = (0.0, GAMMA, 2.0, 10.0)
 GROWTHS = (1.0, 1.02, GROWTH, 1.1)
 LEVEL = 0.01
+CENTRAL, PER_NODE = "all rows in one place", "MR-ADMM, per-node penalties"
 NAMES = {"MR": "MR-ADMM", "R": "R-ADMM", "M": "M-ADMM", "": "ADMM"}
 """By increasing loss, as the paper has it."""
 
@@ -76,7 +77,7 @@ def figure_1(fits: Fits, scale: Scale) -> Figure:
         }
         _curves(found, fits, bases, scale, f"(a) {nodes} nodes", table)
     forms = {"MR-ADMM": (True, "edge"), "M-ADMM": (False, "edge")}
-    forms["MR-ADMM, per-node penalties"] = (True, "per-node")
+    forms[PER_NODE] = (True, "per-node")
     bases = {
         name: Job(0, recycle, iterations=scale.iterations, paper_penalties=form)
         for name, (recycle, form) in forms.items()
@@ -121,7 +122,7 @@ def figure_2(fits: Fits, scale: Scale) -> Figure:
     table = Table(
         f"Figure 2: test error after {scale.iterations + 1} iterations of R-ADMM, 5 nodes, mean "
         f"(range) of {scale.runs} runs",
-        ("rho", "R-ADMM", "all rows in one place", "gap"),
+        ("rho", "R-ADMM", CENTRAL, "gap"),
     )
     errors, best = [], []
     for base in bases:
@@ -132,7 +133,7 @@ def figure_2(fits: Fits, scale: Scale) -> Figure:
         table.rows.append([base.rho, spread(own), spread(whole), spread(gaps, ".1e")])
         errors.append(own)
         best.append(whole)
-    found.curves[panel] = {"R-ADMM": np.array(errors).T, "all rows in one place": np.array(best).T}
+    found.curves[panel] = {"R-ADMM": np.array(errors).T, CENTRAL: np.array(best).T}
     found.points[panel] = np.array(rhos)
     found.tables.append(table)
     return found
@@ -236,7 +237,7 @@ def figure_5(fits: Fits, scale: Scale) -> Figure:
         found.curves["bound"][f"{name}, paper's"] = by_update[None, : scale.private_iterations]
     centers = _series(fits, bases["ADMM"], scale, "central")
     whole = [spread([one[what] for one in centers]) for what in ("loss", "test_error")]
-    table.rows.append(["all rows in one place, open", *whole, "-", "-", "-"])
+    table.rows.append([f"{CENTRAL}, open", *whole, "-", "-", "-"])
     found.tables.append(table)
     return found
 

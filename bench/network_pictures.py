@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from network_figures import Figure
+from network_figures import CENTRAL, PER_NODE, Figure
 
 GAP = "objective above the optimum, relative"
 LABELS = {
@@ -53,7 +53,8 @@ def _panel(axes, number: int, panel: str, found: Figure) -> None:
         of_paper = name.endswith(", paper's")
         own = name.removesuffix(", paper's")
         colour = colours.setdefault(own, COLOURS[len(colours)])
-        look = {"color": colour, "linestyle": "--" if of_paper else "-"}
+        broken = of_paper or name in (CENTRAL, PER_NODE)  # they lie on other lines
+        look = {"color": colour, "linestyle": "--" if broken else "-"}
         marker = "o" if len(points) < 10 else None
         label = None if of_paper else name
         axes.plot(points, values.mean(axis=0), marker=marker, label=label, **look)
