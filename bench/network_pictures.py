@@ -24,9 +24,9 @@ TITLES = {
 }
 Y_LABELS = {
     "gap without privacy": GAP,
-    "loss with privacy": "L, each node on its own rows (outside the guarantee)",
-    "loss": "L, each node on its own rows (outside the guarantee)",
-    "test error": "test error (outside the guarantee)",
+    "loss with privacy": "L, outside the guarantee",
+    "loss": "L, outside the guarantee",
+    "test error": "test error, outside the guarantee",
     "bound": "bound on epsilon; dashed: the paper's",
 }
 
@@ -64,6 +64,8 @@ def _panel(axes, number: int, panel: str, found: Figure) -> None:
     axes.set(xlabel=x_label, ylabel=Y_LABELS.get(panel, y_label), yscale=_scale(panel, y_scale))
     if number == 2:
         axes.set_xscale("log")
+    elif x_label == "iteration":
+        axes.xaxis.get_major_locator().set_params(integer=True)
     if panel not in ("test error against rho", "gap by iteration"):
         axes.set_title(panel, fontsize="medium")
     if len(found.curves[panel]) > 1:
@@ -71,7 +73,7 @@ def _panel(axes, number: int, panel: str, found: Figure) -> None:
 
 
 def _scale(panel: str, usual: str) -> str:
-    return "log" if panel in ("gap without privacy", "loss with privacy", "loss") else usual
+    return "log" if panel == "gap without privacy" else usual
 
 
 def floor(found: Figure) -> None:
