@@ -104,7 +104,7 @@ def test_symmetric_edges_lead_to_the_minimiser(graph, loss, gamma):
 def test_per_node_penalties_lead_to_another_point_the_one_that_is_told(gamma):
     tables, signs = make_problem(3)
     eta = np.array([0.2, 0.5, 0.3, 2.0])
-    settings = {"eta": eta, "gamma": gamma, "iterations": 401, "rho": 1.0}
+    settings = {"eta": eta, "gamma": gamma, "iterations": 301, "rho": 1.0}
     terms = make_terms(4, "ring", form="per-node", **settings)
     found = weights(solve(tables, signs, terms))
     right = central(tables, signs, terms.loss, terms.C, terms.rho)
@@ -391,6 +391,7 @@ def test_a_node_takes_one_message_of_each_neighbour_and_iteration():
         ([ends[0], Iterate(0, 1, np.zeros(4))], r"got messages from \[0, 1\]"),
         ([ends[0], Iterate(1, 2, np.zeros(4))], "node 2 sent one of iteration 1"),
         ([ends[0], Iterate(0, 2, np.zeros(3))], r"node 2 sent \(3,\) weights"),
+        ([ends[0], Iterate(0, 2, np.full(4, np.nan))], "node 2 sent weights that are not finite"),
     ]:
         with pytest.raises(ValueError, match=told):
             node.absorb(messages)

@@ -27,7 +27,7 @@ PRIMAL = OBJECTIVE | {"privacy": "primal"}
 GAUSSIAN = OBJECTIVE | {"privacy": "gaussian", "delta": 1e-5}
 
 
-@estimator_checks.parametrize_with_checks([NetworkADMM(iterations=15)])
+@estimator_checks.parametrize_with_checks([NetworkADMM(iterations=9)])
 def test_scikit_learn_check(estimator, check):
     check(estimator)
 

@@ -32,11 +32,11 @@ SMOOTH = ("logistic", "huber", "smooth")
 SIZES = [30, 20, 25, 40]
 
 
-def private(tables, signs, terms, calibration, seed=0, tol=1e-9):
+def private(tables, signs, terms, calibration, seed=0):
     """Run the nodes of a problem with noise; return them and every message."""
     noise, d, heard = Noise(seed), tables[0].shape[1], []
     nodes = [
-        Node(i, Samples(X, y), terms, tol=tol, perturbation=calibration.noise_of(i, d, noise))
+        Node(i, Samples(X, y), terms, perturbation=calibration.noise_of(i, d, noise))
         for i, (X, y) in enumerate(zip(tables, signs, strict=True))
     ]
     run(nodes, lambda t, n: heard.append(weights(n)))
@@ -158,7 +158,7 @@ def test_the_attack_knows_the_densities_of_the_nodes_own_runs(monkeypatch):
     drawn = rng.standard_normal((3, 2, 2))
 
     class Known:
-        updates = 3
+        updates, tol = 3, 1e-11
 
         def __init__(self, node):
             self.node = node
@@ -171,8 +171,7 @@ def test_the_attack_knows_the_densities_of_the_nodes_own_runs(monkeypatch):
 
     heard = []
     nodes = [
-        Node(i, Samples(rows, np.ones(5)), attack.terms, tol=1e-11, perturbation=Known(i))
-        for i in range(2)
+        Node(i, Samples(rows, np.ones(5)), attack.terms, perturbation=Known(i)) for i in range(2)
     ]
     run(nodes, lambda t, n: heard.append(weights(n)) if t % 2 else None)
     messages = np.array(heard)
@@ -284,7 +283,7 @@ def test_without_noise_to_speak_of_a_private_run_is_the_plain_one(mode, gamma):
     terms = make_terms(4, gamma=gamma, iterations=10)
     delta = {"delta": 1e-5} if mode == "gaussian" else {}
     found = calibrate(mode, terms, SIZES, tol=1e-11, epsilon=1e13, **delta)
-    _, heard = private(tables, signs, terms, found, tol=1e-11)
+    _, heard = private(tables, signs, terms, found)
     plain = []
     solve(tables, signs, terms, watch=lambda t, n: plain.append(weights(n)))
     # Gaussian noise shrinks with the root of epsilon alone.
@@ -326,7 +325,7 @@ def test_a_node_that_went_on_from_its_exact_iterate_would_move_further_than_stat
     for row in (1.0, -1.0):
 
         class Fixed:
-            updates = 2
+            updates, tol = 2, 1e-11
 
             def __init__(self):
                 self.found = []
@@ -351,7 +350,7 @@ def test_a_node_that_went_on_from_its_exact_iterate_would_move_further_than_stat
 
 def test_every_update_draws_fresh_noise_of_its_scale():
     d, scales = 3, np.array([0.5, 2.0])
-    noise = NodeNoise(d, Noise(7), scales, np.array([1e-3, 1e-3]), np.array([2.0**-40] * 2))
+    noise = NodeNoise(d, Noise(7), 1e-9, scales, np.array([1e-3, 1e-3]), np.array([2.0**-40] * 2))
     count = DRAWS // 10
     for update in (1, 2):
         drawn = np.array([noise.linear(update) for _ in range(count)])
@@ -362,7 +361,7 @@ def test_every_update_draws_fresh_noise_of_its_scale():
     sent = np.array([noise.release(1, np.ones(d)) for _ in range(count)]) - 1.0
     norms = np.linalg.norm(sent, axis=1)
     assert kstest(norms, gamma_law(d, scale=1e-3).cdf).pvalue > LEVEL
-    gaussian = NodeNoise(d, Noise(8), None, np.array([2.0]), np.array([2.0**-40]), "gaussian")
+    gaussian = NodeNoise(d, Noise(8), 1e-9, None, np.array([2.0]), np.array([2.0**-40]), "gaussian")
     sent = np.array([gaussian.release(1, np.ones(d)) for _ in range(count)]) - 1.0
     assert kstest(sent.ravel() / 2.0, "norm").pvalue > LEVEL
 
@@ -383,7 +382,7 @@ def test_a_node_that_misses_its_certificate_sends_nothing():
     terms = make_terms(4, iterations=3)
     found = calibrate("objective", terms, SIZES, tol=1e-18, epsilon=9.0)
     with pytest.raises(CertificateError, match=r"node 0 could not .* charged stays charged"):
-        private(tables, signs, terms, found, tol=1e-18)
+        private(tables, signs, terms, found)
 
 
 def test_a_node_makes_no_update_that_its_noise_was_not_made_for():

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from dpsvm.admm.network.messages import Iterate
 from dpsvm.admm.network.node import Node
 from dpsvm.admm.network.terms import Terms
 
@@ -162,5 +163,8 @@ def objective(nodes: Sequence[Node], weights: Array) -> float:
 
 
 def _bytes(nodes: Sequence[Node]) -> int:
-    """Every node sends its weights, with its number and the iteration's, to each neighbour."""
-    return sum((16 + node.state.weights.nbytes) * len(node.neighbours) for node in nodes)
+    """Every node sends its message to each neighbour."""
+    return sum(
+        Iterate(node.state.iteration, node.index, node.state.weights).nbytes * len(node.neighbours)
+        for node in nodes
+    )

@@ -28,6 +28,10 @@ class Perturbation(Protocol):
     def updates(self) -> int:
         """How many updates the noise was made for."""
 
+    @property
+    def tol(self) -> float:
+        """The gradient norm of minimisers that the noise was made for, which the node keeps to."""
+
     def linear(self, update: int) -> Array | None:
         """A random linear term of the problem."""
 
@@ -122,7 +126,8 @@ class Node:
         start: Array | None = None,
         perturbation: Perturbation | None = None,
     ) -> None:
-        self.index, self.samples, self.terms, self.tol = index, samples, terms, tol
+        self.index, self.samples, self.terms = index, samples, terms
+        self.tol = tol if perturbation is None else perturbation.tol
         self.neighbours = terms.graph.neighbours[index]
         self.perturbation = perturbation
         d = int(samples.rows.shape[1])
@@ -182,6 +187,8 @@ class Node:
                 f"node {message.node} sent {message.weights.shape} weights, node {self.index} has "
                 f"{state.weights.shape}"
             )
+        if not np.all(np.isfinite(message.weights)):
+            raise ValueError(f"node {message.node} sent weights that are not finite")
         return message.weights
 
     def _update(self, update: int) -> Array:

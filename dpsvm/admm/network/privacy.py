@@ -65,13 +65,14 @@ class NodeNoise:
     linear_scales, output_scales : of the random linear term (None for none) and of what is added to
         the minimiser, for each update
 
-    >>> noise = NodeNoise(2, Noise(0), None, np.array([0.0]), np.array([2.0**-30]))
+    >>> noise = NodeNoise(2, Noise(0), 1e-9, None, np.array([0.0]), np.array([2.0**-30]))
     >>> noise.linear(1) is None, noise.release(1, np.array([0.5, 2.0]))
     (True, array([0.5, 2. ]))
     """
 
     dimension: int
     noise: Noise
+    tol: float  # gradient norm of the minimisers that output_scales cover
     linear_scales: Array | None  # of shape (updates,)
     output_scales: Array
     grids: Array  # to which what is sent is rounded
@@ -146,7 +147,7 @@ class Calibration:
             width = np.hypot(width, moved)
         grids = np.exp2(np.floor(np.log2(_GRID * width)))
         law = "gaussian" if self.mode == "gaussian" else "spherical"
-        return NodeNoise(dimension, noise, inner, outer, grids, law)
+        return NodeNoise(dimension, noise, self.tol, inner, outer, grids, law)
 
     def report(self, *, seeded: bool) -> dict[str, Any]:
         """Guarantee, the paper's figure and the noise, each under its own name."""
