@@ -11,6 +11,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from dpsvm.admm import NetworkADMM
+from dpsvm.admm.network.comparison import compare
 from dpsvm.cli import main
 from dpsvm.cli.network_flags import MODEL_FLAGS, OUTPUT_FLAGS, PRIVACY_FLAGS, RUN_FLAGS
 from dpsvm.data import dump_libsvm, load_libsvm
@@ -116,6 +117,13 @@ def test_a_given_graph_and_a_constant_reach_the_estimator(capsys):
     assert record["edges"] == [[0, 1], [1, 2]]
     assert record["intercept"] != 0
     assert abs(record["outcomes"][0]["gap"]) < 1e-6
+
+
+def test_every_iteration_moves_the_bar():
+    X, y = load_libsvm("train")
+    ticks: list[int] = []
+    compare(NetworkADMM(iterations=7), X, y, tick=lambda: ticks.append(1))
+    assert len(ticks) == 7
 
 
 @pytest.mark.parametrize("loss", ["hinge", "huber", "smooth"])

@@ -103,7 +103,7 @@ def compare(
     >>> found["mean of local models"].test_error
     0.0
     """
-    network = clone(model).fit(X, y, nodes=nodes, evaluate_on=test)
+    network = clone(model)._fit(X, y, nodes, test, tick)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit has said it all
         task = _Task(network, X, y, nodes, test)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -276,6 +276,17 @@ class NetworkADMM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self : object
             The fitted estimator.
         """
+        return self._fit(X, y, nodes, evaluate_on, None)
+
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        nodes: Any,
+        evaluate_on: tuple[Any, Any] | None,
+        tick: Callable[[], None] | None,
+    ) -> Self:
+        """Fit, and call ``tick`` after every iteration."""
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)  # a fit that fails leaves no fitted model
         self._check_settings()
@@ -295,7 +306,15 @@ class NetworkADMM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         members = self._members(samples, terms, calibration, noise)
         history = History(private=calibration is not None)
         spent = None if calibration is None else calibration.spent
-        run(members, Recorder(history, spent, evaluation) if self.track else None)
+        recorder = Recorder(history, spent, evaluation) if self.track else None
+
+        def watch(iteration: int, everyone: Sequence[Node]) -> None:
+            if recorder is not None:
+                recorder(iteration, everyone)
+            if tick is not None:
+                tick()
+
+        run(members, watch)
         self._keep(members, history, preparation)
         self._keep_privacy(calibration, seeded=noise.seeded)
         return self
@@ -391,7 +410,7 @@ class NetworkADMM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         penalties = Penalties(graph, table, self.penalty)
         elsewhere = penalties.wrong_limit()
         if elsewhere is not None:
-            warnings.warn(elsewhere, ConvergenceWarning, stacklevel=3)
+            warnings.warn(elsewhere, ConvergenceWarning, stacklevel=4)
         gamma = _GAMMA if self.gamma is None else float(self.gamma)
         return Terms(
             penalties=penalties,
@@ -447,8 +466,8 @@ class NetworkADMM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         calibration.check(samples)
         if noise.seeded:
-            warn_of_seed(stacklevel=3)
-        warn_if_searched(stacklevel=3)
+            warn_of_seed(stacklevel=4)
+        warn_if_searched(stacklevel=4)
         if self.accountant is not None:
             self.accountant.spend(
                 calibration.event,
@@ -498,7 +517,7 @@ class NetworkADMM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"a node's minimiser is certified to a gradient norm of {worst:.3g}, not to tol = "
                 f"{least:g}: raise tol, scale the rows, or lower C",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _keep_privacy(self, calibration: Calibration | None, *, seeded: bool) -> None:
