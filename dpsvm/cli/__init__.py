@@ -1,4 +1,4 @@
-"""The command line: ``dpsvm train | predict | scale | compare | audit | budget | vertical``."""
+"""The command line: ``dpsvm COMMAND``, one module for each command."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ _COMMANDS = {
     "audit": "test a claimed epsilon by training with and without one record",
     "budget": "begin a privacy ledger, or show what was charged to it",
     "vertical": "train one model over columns split among parties, by ADMM sharing",
+    "network": "train one model over rows dealt to the nodes of a network, by ADMM",
 }
 _INTERRUPTED, _BROKEN_PIPE, _FAILED = 130, 141, 2
 

@@ -13,7 +13,7 @@ from dpsvm._version import __version__
 from dpsvm.admm import SharingADMMClassifier, SharingADMMRegressor
 from dpsvm.admm.sharing.base import BaseSharingADMM
 from dpsvm.admm.sharing.comparison import Comparison, compare
-from dpsvm.admm.sharing.figure import check_format, save
+from dpsvm.admm.sharing.figure import picture
 from dpsvm.cli.budget import ChargedLedger, charge_stands, open_ledger
 from dpsvm.cli.files import require_apart, require_folder
 from dpsvm.cli.interrupt import prompt_interrupt
@@ -21,6 +21,7 @@ from dpsvm.cli.options import UsageError, help_lines, parse
 from dpsvm.cli.vertical_flags import MODEL_FLAGS, OUTPUT_FLAGS, PRIVACY_FLAGS, RUN_FLAGS
 from dpsvm.data import atomic_write, load_libsvm
 from dpsvm.privacy.accountant import BudgetError
+from dpsvm.report.picture import check_format, write
 from dpsvm.report.plain_json import dumps
 from dpsvm.report.progress import runs_progress
 
@@ -118,7 +119,7 @@ def _write(job: _Job, comparison: Comparison) -> None:
         with atomic_write(job.json) as file:
             file.write(dumps(_record(job, comparison)))
     if job.plot is not None:
-        save(comparison, job.plot, _title(job, comparison))
+        write(picture(comparison, _title(job, comparison)), job.plot)
 
 
 def _read_job(arguments: list[str]) -> _Job:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpsvm.admm.sharing.comparison import CENTRAL, FIRST, Comparison
-from dpsvm.data import atomic_write
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,26 +45,3 @@ def picture(comparison: Comparison, title: str) -> Figure:
     losses.legend(fontsize="small")
     figure.suptitle(title)
     return figure
-
-
-def check_format(path: str | Path) -> None:
-    """Refuse an ending that names no format of a picture.
-
-    >>> check_format("picture.png")
-    """
-    from matplotlib.backend_bases import FigureCanvasBase
-
-    ending = _ending(path)
-    known = FigureCanvasBase.get_supported_filetypes()
-    if ending not in known:
-        raise ValueError(f"{path}: the ending must be one of {', '.join(sorted(known))}")
-
-
-def save(comparison: Comparison, path: str | Path, title: str) -> None:
-    """Write the picture; the ending of the path names the format."""
-    with atomic_write(path, "wb") as file:
-        picture(comparison, title).savefig(file, format=_ending(path), dpi=130)
-
-
-def _ending(path: str | Path) -> str:
-    return Path(path).suffix.lstrip(".").lower()

@@ -1,0 +1,199 @@
+"""A network's model beside the models it has to be measured against.
+
+The model of all rows in one place is what the network would be at its best; what a node reaches
+with its own rows is what it has without the network. Averaging the nodes' own models once is the
+cheapest way to join them, and a network that does not beat it is not worth its messages:
+:attr:`Comparison.verdict` says so.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from dpsvm.admm.callbacks import Tick
+from dpsvm.admm.network.estimators import NetworkADMM
+from dpsvm.admm.network.hinge import approach_hinge
+from dpsvm.admm.network.node import Samples
+from dpsvm.admm.network.shares import signs_of
+from dpsvm.losses import Loss
+from dpsvm.privacy.minimiser import Objective, approach
+
+Array = NDArray[np.float64]
+
+NETWORK, CENTRAL = "network", "all rows in one place"
+MEAN_OF_LOCAL, ALONE = "mean of local models", "a node alone, on average"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one model did; for the nodes alone, the mean over the nodes."""
+
+    name: str
+    objective: float  # sum_i O_i
+    train_loss: float  # mean over the nodes of the mean loss on their rows
+    test_loss: float | None = None
+    test_error: float | None = None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A fitted network and its baselines.
+
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((60, 2))
+    >>> found = compare(NetworkADMM(iterations=99), X, X.sum(axis=1) > 0)
+    >>> [outcome.name for outcome in found.outcomes][:2]
+    ['network', 'all rows in one place']
+    >>> found.gap("network") < 1e-6
+    True
+    """
+
+    model: NetworkADMM
+    outcomes: tuple[Outcome, ...]
+
+    def __getitem__(self, name: str) -> Outcome:
+        return next(outcome for outcome in self.outcomes if outcome.name == name)
+
+    def gap(self, name: str) -> float:
+        """How far an objective lies above the central one, relatively."""
+        return self[name].objective / self[CENTRAL].objective - 1.0
+
+    @property
+    def verdict(self) -> str:
+        """Whether the messages were worth it, by the test loss if there is one."""
+        others = [other.name for other in (self[MEAN_OF_LOCAL], self[ALONE]) if self._worse(other)]
+        if len(others) == 2:
+            return f"the network beats the {MEAN_OF_LOCAL} and {ALONE}"
+        if not others:
+            return f"the network beats neither the {MEAN_OF_LOCAL} nor {ALONE}: it does not pay"
+        return f"the network beats only {others[0]}"
+
+    def _worse(self, other: Outcome) -> bool:
+        own = self[NETWORK]
+        if own.test_loss is None or other.test_loss is None:
+            return own.train_loss < other.train_loss
+        return own.test_loss < other.test_loss
+
+
+def compare(
+    model: NetworkADMM,
+    X: Any,
+    y: Any,
+    nodes: Any = None,
+    *,
+    test: tuple[Any, Any] | None = None,
+    tick: Tick | None = None,
+) -> Comparison:
+    """Fit a network and the models to measure it against.
+
+    test : held-out samples and their labels, seen by no fit.
+    tick : called after every iteration of the network.
+
+    >>> X, y = np.array([[-1.0, 0.5], [1.0, 0.5]] * 9), [0, 1] * 9
+    >>> found = compare(NetworkADMM("ring", n_nodes=3), X, y, test=(X, y))
+    >>> found["mean of local models"].test_error
+    0.0
+    """
+    network = clone(model)
+    network._fit(X, y, nodes, test, tick)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the fit has said it all
+        task = _Task(network, X, y, nodes, test)
+    local = task.local()
+    alone = [task.outcome(ALONE, own) for own in local]
+    outcomes = (
+        task.outcome(NETWORK, task.network()),
+        task.outcome(CENTRAL, task.central()),
+        task.outcome(MEAN_OF_LOCAL, np.mean(local, axis=0)),
+        _mean(alone),
+    )
+    return Comparison(network, outcomes)
+
+
+class _Task:
+    """The problem of a fitted network, for the baselines: without privacy and in the open."""
+
+    def __init__(
+        self, model: NetworkADMM, X: Any, y: Any, nodes: Any, test: tuple[Any, Any] | None
+    ) -> None:
+        self.model = model
+        self.preparation = model._preparation()
+        tables, labels = model._shares(X, y, nodes)
+        self.samples = [
+            Samples(self._prepared(rows), signs_of(own, model.classes_))
+            for rows, own in zip(tables, labels, strict=True)
+        ]
+        self.test = model._evaluation(test, self.preparation)
+        self.terms = model._terms([own.size for own in self.samples])
+
+    @property
+    def loss(self) -> Loss:
+        return self.terms.loss
+
+    def network(self) -> Array:
+        """The mean of the nodes' weights, for prepared rows."""
+        made, coef = self.preparation, np.asarray(self.model.coef_[0])
+        if made is None:
+            return coef
+        weights = coef * made.scale
+        if made.constant == 0.0:
+            return weights
+        constant = made.constant * made.data_norm / made.scale  # what the rows were given
+        return np.append(weights, self.model.intercept_ / constant)
+
+    def central(self) -> Array:
+        return self._minimiser(self.samples, self.terms.rho)
+
+    def local(self) -> list[Array]:
+        """The minimiser of every O_i."""
+        own_share = self.terms.rho / len(self.samples)
+        return [self._minimiser([own], own_share) for own in self.samples]
+
+    def outcome(self, name: str, weights: Array) -> Outcome:
+        objective = math.fsum(own.objective(self.terms, weights) for own in self.samples)
+        loss = math.fsum(own.mean_loss(self.terms, weights) for own in self.samples)
+        return Outcome(name, objective, loss / len(self.samples), *self._tested(weights))
+
+    def _prepared(self, rows: Any) -> Any:
+        return rows if self.preparation is None else self.preparation(rows)
+
+    def _minimiser(self, samples: Sequence[Samples], rho: float) -> Array:
+        rows = [own.rows for own in samples]
+        table = sp.vstack(rows, format="csr") if sp.issparse(rows[0]) else np.vstack(rows)
+        objective = Objective(
+            table,
+            np.concatenate([own.signs for own in samples]),
+            np.concatenate([np.full(own.size, self.terms.C / own.size) for own in samples]),
+            self.loss,
+            rho,
+            np.zeros(table.shape[1]),
+            row_norm=max(1.0, *(own.longest for own in samples)),
+        )
+        solver = approach_hinge if self.loss.name == "hinge" else approach
+        return solver(objective, float(self.model.tol), np.zeros(table.shape[1]))[0]
+
+    def _tested(self, weights: Array) -> tuple[float | None, float | None]:
+        if self.test is None:
+            return None, None
+        decide, signs = self.test
+        decisions = decide(weights)
+        loss = float(self.loss.value(signs * decisions).mean())
+        return loss, float(np.mean((decisions > 0.0) != (signs > 0.0)))
+
+
+def _mean(alone: Sequence[Outcome]) -> Outcome:
+    def over_nodes(name: str) -> Any:
+        values = [getattr(one, name) for one in alone]
+        return None if values[0] is None else math.fsum(values) / len(values)
+
+    measured = ("objective", "train_loss", "test_loss", "test_error")
+    return Outcome(alone[0].name, *map(over_nodes, measured))
