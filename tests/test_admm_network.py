@@ -134,7 +134,9 @@ def test_equal_per_node_penalties_are_symmetric_and_told_to_be_right():
     assert np.allclose(weights(solve(tables, signs, one)), weights(solve(tables, signs, two)))
     assert two.penalties.wrong_limit() is None
     growing = make_terms(4, form="per-node", eta=[1.0, 1.0, 1.0, 2.0], growth=1.1)
-    assert "depends on the path" in growing.penalties.wrong_limit()
+    assert "argmin sum_i O_i / eta_i, the nodes weighing" in growing.penalties.wrong_limit()
+    unequal = make_terms(4, form="per-node", eta=1.0, growth=[1.1, 1.1, 1.1, 1.2])
+    assert "depends on the path" in unequal.penalties.wrong_limit()
 
 
 def test_the_central_reference_is_scikit_learns_where_all_sizes_are_equal():
@@ -318,6 +320,64 @@ def test_random_graphs_are_connected_and_repeat_themselves(seed):
 
 
 @pytest.mark.parametrize(
+    ("neighbours", "told"),
+    [
+        (((1,), (2,), (0,)), "directed: it has the edge"),
+        (((1,), (0,), (3,), (2,)), "not connected: no path leads from node 0 to node 2"),
+        (((0,),), "an edge to itself"),
+    ],
+)
+def test_a_graph_is_checked_however_it_is_made(neighbours, told):
+    with pytest.raises(ValueError, match=told):
+        Graph(neighbours)
+
+
+def test_numbers_of_another_librarys_graph_are_kept_and_weights_refused():
+    class Star:
+        nodes = (3, 0, 1, 2)
+
+        def __init__(self, weight):
+            self.weight = weight
+
+        def is_directed(self):
+            return False
+
+        class Edges(list):
+            def __call__(self, data, default):
+                return [(a, b, self.weight) for a, b in self]
+
+        @property
+        def edges(self):
+            found = self.Edges([(3, 0), (3, 1), (3, 2)])
+            found.weight = self.weight
+            return found
+
+    assert make_graph(Star(1), 4).neighbours[3] == (0, 1, 2)
+    with pytest.raises(ValueError, match="the graph has weights"):
+        make_graph(Star(0.5), 4)
+
+
+def test_two_edges_in_a_table_are_edges():
+    assert make_graph(np.array([[0, 1], [1, 2]]), 3).edges == ((0, 1), (1, 2))
+
+
+@pytest.mark.parametrize(("growth", "farthest"), [(1.02, 2e-3), (1.1, 0.5)])
+def test_growing_penalties_come_to_rest_near_the_minimiser_and_not_on_it(growth, farthest):
+    tables, signs = make_problem(2)
+    wanted = central(tables, signs, make_loss("logistic"), 5.0, 1.0)
+    apart = []
+    for updates in (250, 350):
+        terms = make_terms(
+            4, "complete", growth=growth, rho=1.0, iterations=updates, gamma=None, C=5.0
+        )
+        found = weights(solve(tables, signs, terms, tol=1e-6)).mean(axis=0)
+        apart.append(np.linalg.norm(found - wanted) / np.linalg.norm(wanted))
+    assert apart[1] == pytest.approx(apart[0], rel=0.2)  # it rests
+    assert 1e-5 < apart[1] < farthest
+    assert not conditions(terms)[2].holds
+
+
+@pytest.mark.parametrize(
     ("graph", "n", "told"),
     [
         ([(0, 1), (2, 3)], 4, "not connected: no path leads from node 0 to node 2"),
@@ -334,6 +394,7 @@ def test_random_graphs_are_connected_and_repeat_themselves(seed):
         (7, 2, "graph must be a name"),
         ([], 2, "graph must be a name"),
         (np.full((2, 2), np.nan), 2, "zeros and ones"),
+        ([(0, 10**9), (0, 1)], 5, "has 1000000001 nodes, and the data have 5"),
     ],
 )
 def test_graphs_that_are_none_are_refused(graph, n, told):
@@ -367,7 +428,7 @@ def test_a_directed_graph_of_another_library_is_refused():
         (np.ones((2, 2)), 1.0, "table of shape"),
         (np.ones((3, 2)), 1.1, "growth has no effect on a table"),
         ([[1.0, 1.0], [1.0, 1.0], [1.0, 0.9]], 1.0, "must not decrease: that of node 1"),
-        (1.0, 1e200, "infinite within 3 updates"),
+        (1.0, 1e60, "too large within 3 updates"),
     ],
 )
 def test_schedules_that_decrease_or_are_not_positive_are_refused(eta, growth, told):

@@ -137,8 +137,8 @@ def test_per_node_penalties_warn_and_name_the_point():
 
 def test_a_tolerance_out_of_reach_warns_without_privacy():
     tables, signs = make_problem(7)
-    with pytest.warns(ConvergenceWarning, match="not to tol = 1e-20"):
-        ADMM(tol=1e-20, iterations=2).fit(tables, signs)
+    with pytest.warns(ConvergenceWarning, match="not to tol = 1e-15"):
+        ADMM(tol=1e-15, iterations=2).fit(tables, signs)
 
 
 def test_a_start_is_seeded_and_no_function_of_the_data():
@@ -190,7 +190,7 @@ def test_a_given_alpha_tells_its_epsilon():
     assert model.epsilon_ < model.privacy_report_["paper"]
 
 
-def test_an_accountant_is_charged_once_before_the_run():
+def test_an_accountant_is_charged_once_before_the_run(monkeypatch):
     tables, signs = make_problem(12)
     ledger = BudgetAccountant(epsilon=10.0, neighbouring="replace")
     quietly(RADMM(accountant=ledger, random_state=0, **OBJECTIVE), tables, signs)
@@ -201,7 +201,12 @@ def test_an_accountant_is_charged_once_before_the_run():
     with pytest.raises(BudgetError, match="'replace' cannot be charged to a budget for"):
         RADMM(accountant=other, **OBJECTIVE).fit(tables, signs)
     strict = BudgetAccountant(epsilon=10.0, neighbouring="replace")
-    model = RADMM(accountant=strict, **OBJECTIVE, tol=1e-20)
+    with pytest.raises(ValueError, match="out of reach of floating-point numbers"):
+        RADMM(accountant=strict, **OBJECTIVE, tol=1e-15).fit(tables, signs)
+    assert strict.charges == ()
+    model = RADMM(accountant=strict, **OBJECTIVE)
+    missed = "dpsvm.admm.network.node.approach"
+    monkeypatch.setattr(missed, lambda objective, tol, start: (start, np.inf))
     with pytest.raises(CertificateError):
         model.fit(tables, signs)
     assert strict.total().epsilon == 9.0  # what was charged stays charged
@@ -329,6 +334,69 @@ def test_what_only_one_form_of_data_takes_is_refused():
         model.fit(X, y, evaluate_on=(X,))
     with pytest.raises(ValueError, match="which track=False leaves out"):
         NetworkADMM(track=False, n_nodes=2).fit(X, y, evaluate_on=(X, y))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"growth": 1.5, "iterations": 81},
+        {"growth": 1.1, "iterations": 401},
+        {"alpha": 1e-6, "epsilon": None},
+        {"alpha": 1e-320, "epsilon": None},
+        {"alpha": "0.5", "epsilon": None},
+        {"eta": 1e308},
+        {"tol": 1e-320},
+        {"tol": 1e300},
+        {"privacy": "primal", "eta": 1e-200, "rho": 1e-200},
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore:the penalties grow")
+def test_runs_that_public_numbers_doom_are_refused_before_the_charge(settings):
+    tables, signs = make_problem(15)
+    ledger = BudgetAccountant(1e6, neighbouring="replace")
+    base = {"privacy": "objective", "epsilon": 20.0, "classes": [-1, 1], "accountant": ledger}
+    with pytest.raises(ValueError):  # noqa: PT011
+        NetworkADMM(**(base | settings)).fit(tables, signs)
+    assert ledger.charges == ()
+
+
+def test_labels_of_another_kind_are_refused():
+    tables, signs = make_problem(16)
+    mixed = [signs[0].astype(int).astype(str), *signs[1:]]
+    with pytest.raises(ValueError, match="node 1 are of another kind"):
+        NetworkADMM().fit(tables, mixed)
+    with pytest.raises(ValueError, match="labels of another kind than classes"):
+        NetworkADMM(classes=["-1", "1"]).fit(tables, signs)
+
+
+def test_columns_have_the_same_names_at_every_node():
+    pandas = pytest.importorskip("pandas")
+    tables, signs = make_problem(17)
+    frames = [pandas.DataFrame(table, columns=list("abcd")) for table in tables]
+    model = NetworkADMM(iterations=3).fit(frames, signs)
+    assert model.feature_names_in_.tolist() == list("abcd")
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(frames[0][list("dcba")])
+    frames[1] = frames[1][list("dcba")]
+    with pytest.raises(ValueError, match="same columns in the same order, by name"):
+        model.fit(frames, signs)
+
+
+def test_a_pickled_private_model_holds_nothing_outside_its_guarantee():
+    tables, signs = make_problem(18)
+    model = quietly(RADMM(random_state=0, **OBJECTIVE), tables, signs)
+    again = pickle.loads(pickle.dumps(model))
+    assert np.isfinite(model.history_["loss"]).all()
+    for name in again.history_.outside_guarantee():
+        assert np.isnan(again.history_[name]).all()
+    assert np.array_equal(again.history_["consensus"], model.history_["consensus"])
+
+
+def test_penalties_that_grow_too_far_are_warned_of():
+    tables, signs = make_problem(19)
+    with pytest.warns(ConvergenceWarning, match="come to agree before they reach the minimiser"):
+        MADMM(growth=1.1, iterations=60, tol=1e-6).fit(tables, signs)
 
 
 def test_every_iteration_is_a_task_of_scikit_learns_callbacks_and_one_can_stop_the_run():

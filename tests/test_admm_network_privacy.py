@@ -163,6 +163,9 @@ def test_the_attack_knows_the_densities_of_the_nodes_own_runs(monkeypatch):
         def __init__(self, node):
             self.node = node
 
+        def check(self, samples, terms):
+            pass
+
         def linear(self, update):
             return drawn[update - 1, self.node]
 
@@ -257,9 +260,9 @@ def test_output_perturbation_costs_the_budget():
         ({"epsilon": 0.01}, "epsilon = 0.01 is too small for any noise"),
         ({"epsilon": 0.0}, "epsilon must be a finite number above 0, got 0.0"),
         ({"epsilon": math.inf}, "epsilon must be a finite number above 0, got inf"),
-        ({"alpha": -1.0}, "alpha must hold finite numbers above 0, got -1.0"),
+        ({"alpha": -1.0}, "alpha must hold numbers between 1e-100 and .*, got -1.0"),
         ({"alpha": [1.0, 2.0]}, "alpha must be a number, one for each of 4 nodes"),
-        ({"alpha": "much"}, "alpha must be a number"),
+        ({"alpha": "much"}, "alpha must hold numbers between .* got 'much'"),
         ({"epsilon": 1.0, "bound": "loose"}, "bound must be one of 'tight', 'paper'"),
         ({"mode": "gaussian", "epsilon": 1.0, "delta": 0.0}, "delta must be a number between"),
         ({"mode": "magic", "epsilon": 1.0}, "privacy must be one of 'objective', 'primal'"),
@@ -330,6 +333,9 @@ def test_a_node_that_went_on_from_its_exact_iterate_would_move_further_than_stat
             def __init__(self):
                 self.found = []
 
+            def check(self, samples, terms):
+                pass
+
             def linear(self, update):
                 return None
 
@@ -380,14 +386,34 @@ def test_what_is_sent_lies_on_a_public_grid():
 def test_a_node_that_misses_its_certificate_sends_nothing():
     tables, signs = make_problem(10)
     terms = make_terms(4, iterations=3)
-    found = calibrate("objective", terms, SIZES, tol=1e-18, epsilon=9.0)
+    found = calibrate("objective", terms, SIZES, tol=8e-15, epsilon=9.0)
+    noise = found.noise_of(0, 4, Noise(0))
+    node = Node(0, Samples(tables[0], signs[0]), terms, perturbation=noise)
+    node.absorb([Iterate(0, other, np.zeros(4)) for other in node.neighbours])
     with pytest.raises(CertificateError, match=r"node 0 could not .* charged stays charged"):
-        private(tables, signs, terms, found)
+        node.emit()
+    with pytest.raises(ValueError, match="missed a certificate and sends nothing more"):
+        node.emit()
+
+
+def test_a_private_node_takes_only_what_its_noise_was_made_for():
+    tables, signs = make_problem(10)
+    terms = make_terms(4, iterations=3)
+    found = calibrate("objective", terms, SIZES, tol=1e-9, epsilon=9.0)
+
+    def node(rows, labels):
+        return Node(0, Samples(rows, labels), terms, perturbation=found.noise_of(0, 4, Noise(0)))
+
+    node(tables[0], signs[0])
+    with pytest.raises(ValueError, match="a row of node 0 has a norm above 1"):
+        node(50 * tables[0], signs[0])
+    with pytest.raises(ValueError, match="made for 30 samples, got 6"):
+        node(tables[0][:6], signs[0][:6])
 
 
 def test_a_node_makes_no_update_that_its_noise_was_not_made_for():
     tables, signs = make_problem(11)
     short, long = make_terms(4, iterations=3), make_terms(4, iterations=5)
     found = calibrate("objective", short, SIZES, tol=1e-9, epsilon=9.0)
-    with pytest.raises(ValueError, match="the noise was made for 2 updates, got 3"):
+    with pytest.raises(ValueError, match="other terms than its noise was made for"):
         private(tables, signs, long, found)

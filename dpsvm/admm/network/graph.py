@@ -37,6 +37,23 @@ class Graph:
 
     neighbours: tuple[tuple[int, ...], ...]  # of each node, in increasing order
 
+    def __post_init__(self) -> None:
+        n = len(self.neighbours)
+        for node, others in enumerate(self.neighbours):
+            for other in others:
+                if other == node:
+                    raise ValueError(f"node {node} has an edge to itself")
+                if not 0 <= other < n or node not in self.neighbours[other]:
+                    raise ValueError(
+                        f"the graph is directed: it has the edge ({node}, {other}) and not "
+                        f"({other}, {node})"
+                    )
+        unreached = [node for node, side in enumerate(self._sides) if side is None]
+        if unreached:
+            raise ValueError(
+                f"the graph is not connected: no path leads from node 0 to node {unreached[0]}"
+            )
+
     @classmethod
     def of(cls, n_nodes: int, edges: Iterable[Edge]) -> Graph:
         """The graph of some edges; one that is named twice counts once."""
@@ -54,13 +71,7 @@ class Graph:
                 raise ValueError(f"node {a} has an edge to itself")
             found[a].add(b)
             found[b].add(a)
-        graph = cls(tuple(tuple(sorted(others)) for others in found))
-        unreached = [node for node, side in enumerate(graph._sides) if side is None]
-        if unreached:
-            raise ValueError(
-                f"the graph is not connected: no path leads from node 0 to node {unreached[0]}"
-            )
-        return graph
+        return cls(tuple(tuple(sorted(others)) for others in found))
 
     @property
     def n_nodes(self) -> int:
@@ -108,8 +119,9 @@ def make_graph(
     """A graph from a name, a matrix, edges or another library's graph.
 
     graph : a name of SHAPES, which needs n_nodes; an adjacency matrix of zeros and ones, dense or
-        sparse; a list of edges (a, b); a networkx graph, whose nodes are numbered in its order; or
-        a Graph. A list of pairs is a list of edges, also if it is as long as it is wide.
+        sparse; a list of edges (a, b); a networkx graph without weights, whose nodes are numbered
+        in its order unless they are the numbers 0 to N - 1 themselves; or a Graph. A list of pairs
+        is a list of edges, also if it is as long as it is wide.
     seed, density : of "random", a random spanning tree and each other edge with that probability;
         None is 2 / N, which leaves every node about four neighbours
 
@@ -126,7 +138,7 @@ def make_graph(
         if n_nodes is None:
             raise ValueError(f"the number of nodes of graph={graph!r} is not known")
         return Graph.of(n_nodes, _named(graph, n_nodes, seed, density))
-    made = graph if isinstance(graph, Graph) else _given(graph)
+    made = graph if isinstance(graph, Graph) else _given(graph, n_nodes)
     if n_nodes is not None and made.n_nodes != n_nodes:
         raise ValueError(f"the graph has {made.n_nodes} nodes, and the data have {n_nodes}")
     return made
@@ -151,18 +163,23 @@ def _named(name: str, n: int, seed: int, density: float | None) -> list[Edge]:
     raise ValueError(f"graph must be one of {', '.join(map(repr, SHAPES))}, got {name!r}")
 
 
-def _given(graph: Any) -> Graph:
+def _given(graph: Any, n_nodes: int | None) -> Graph:
     if all(hasattr(graph, name) for name in ("is_directed", "nodes", "edges")):
         if graph.is_directed():
             raise ValueError("the graph is directed: messages have to travel both ways")
+        if callable(graph.edges) and any(w != 1 for *_, w in graph.edges(data="weight", default=1)):
+            raise ValueError("the graph has weights: penalties are set by eta")
         numbers = {node: at for at, node in enumerate(graph.nodes)}
+        if set(numbers) == set(range(len(numbers))):
+            numbers = {node: node for node in numbers}
         return Graph.of(len(numbers), [(numbers[a], numbers[b]) for a, b, *_ in graph.edges])
     if sparse.issparse(graph):
         return _of_matrix(graph.toarray())
     is_list = isinstance(graph, (list, tuple))
     pairs = is_list and len(graph) > 0 and all(_is_pair(one) for one in graph)
     table = None if pairs else _as_table(graph)
-    if table is not None and table.shape[0] == table.shape[1]:
+    square = table is not None and table.shape[0] == table.shape[1]
+    if table is not None and square and not _is_two_edges(table):
         return _of_matrix(table)
     if table is not None and table.shape[1] == 2:
         graph, pairs = table.tolist(), True
@@ -172,7 +189,15 @@ def _given(graph: Any) -> Graph:
             f"graph, got {graph!r}"
         )
     edges = [(_node(a), _node(b)) for a, b in graph]
-    return Graph.of(max(max(edge) for edge in edges) + 1, edges)
+    size = max(max(edge) for edge in edges) + 1
+    if n_nodes is not None and size > n_nodes:
+        raise ValueError(f"the graph has {size} nodes, and the data have {n_nodes}")
+    return Graph.of(size, edges)
+
+
+def _is_two_edges(table: NDArray[Any]) -> bool:
+    """Whether a table of two rows and columns is no matrix: a number above 1, and a loop."""
+    return table.shape == (2, 2) and bool(table.max() > 1 and np.any(np.diag(table)))
 
 
 def _is_pair(one: Any) -> bool:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +34,8 @@ class Iteration:
     bytes_sent: int  # of all the nodes, in this iteration
     privacy: float | None  # P: the epsilon spent up to here, None without privacy
 
-    loss: float  # L(t)
-    objective: float  # sum_i O_i of the mean
+    loss: float | None  # L(t); None in what a private model's pickle holds
+    objective: float | None  # sum_i O_i of the mean; likewise
     gradient_norm: float | None  # the largest that a node certified; None if private
     test_error: float | None = None  # of the mean, on data given for that
     test_loss: float | None = None
@@ -67,6 +68,16 @@ class History:
     )
     OUTSIDE = ("loss", "objective", "gradient_norm", "test_error", "test_loss")
     """In a private mode, what no guarantee covers."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What travels with a pickled model: of a private run, nothing outside the guarantee."""
+        if not self.private:
+            return {"iterations": self.iterations, "private": False}
+        unknown: dict[str, Any] = dict.fromkeys(self.OUTSIDE)
+        return {
+            "iterations": [replace(one, **unknown) for one in self.iterations],
+            "private": True,
+        }
 
     def __len__(self) -> int:
         return len(self.iterations)

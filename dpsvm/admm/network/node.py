@@ -32,6 +32,9 @@ class Perturbation(Protocol):
     def tol(self) -> float:
         """The gradient norm of minimisers that the noise was made for, which the node keeps to."""
 
+    def check(self, samples: Samples, terms: Terms) -> None:
+        """Refuse samples and terms that the noise was not made for."""
+
     def linear(self, update: int) -> Array | None:
         """A random linear term of the problem."""
 
@@ -71,7 +74,10 @@ class Samples:
 
 @dataclass
 class State:
-    """What a node remembers from iteration to iteration; all of it follows from messages."""
+    """What a node remembers from iteration to iteration.
+
+    All of it follows from messages but for the certificates, which are of the data.
+    """
 
     weights: Array  # f_i(t)
     dual: Array  # lambda_i
@@ -84,6 +90,7 @@ class State:
     data_accesses: int = 0  # updates made
     certificate: float = 0.0  # of the last minimiser's gradient norm: of the data, not released
     worst: float = 0.0  # the largest of them
+    closed: bool = False  # a minimiser could not be certified: nothing more is sent
 
 
 class Node:
@@ -128,6 +135,8 @@ class Node:
     ) -> None:
         self.index, self.samples, self.terms = index, samples, terms
         self.tol = tol if perturbation is None else perturbation.tol
+        if perturbation is not None:
+            perturbation.check(samples, terms)
         self.neighbours = terms.graph.neighbours[index]
         self.perturbation = perturbation
         d = int(samples.rows.shape[1])
@@ -136,7 +145,7 @@ class Node:
 
     def opening(self) -> Iterate:
         """The message before the first iteration: where the node starts."""
-        return Iterate(0, self.index, self.state.weights)
+        return Iterate(0, self.index, _sealed(self.state.weights))
 
     def emit(self) -> Iterate:
         """Take the next iteration and return the message that follows from it."""
@@ -145,6 +154,8 @@ class Node:
             raise ValueError(
                 f"node {self.index} awaits its neighbours' messages of iteration {state.iteration}"
             )
+        if state.closed:
+            raise ValueError(f"node {self.index} missed a certificate and sends nothing more")
         if iteration > self.terms.iterations:
             raise ValueError(f"the run has {self.terms.iterations} iterations, got {iteration}")
         if self.terms.is_update(iteration):
@@ -153,7 +164,7 @@ class Node:
             found = self._recycle(self.terms.update_of(iteration))
         state.before, state.weights = state.weights, found
         state.iteration, state.awaits = iteration, True
-        return Iterate(iteration, self.index, found)
+        return Iterate(iteration, self.index, _sealed(found))
 
     def absorb(self, messages: Sequence[Iterate]) -> None:
         """Take the neighbours' messages of the present iteration."""
@@ -215,6 +226,7 @@ class Node:
         if noise is None:
             return found
         if not state.certificate <= self.tol:
+            state.closed = True
             raise CertificateError(
                 f"node {self.index} could not certify its minimiser to a gradient norm of "
                 f"{self.tol:g}: an inexact one is not covered, nothing more is released, and what "
@@ -229,6 +241,13 @@ class Node:
         moved = 2.0 * _sum(edges, state.heard) - _sum(edges, state.heard_before)
         step = (moved - total * state.before) / (2.0 * total + float(self.terms.gamma or 0.0))
         return np.asarray(state.weights + step)
+
+
+def _sealed(weights: Array) -> Array:
+    """The same weights, which whoever gets them cannot change."""
+    seen = weights.view()
+    seen.flags.writeable = False
+    return seen
 
 
 def _sum(edges: Array, weights: Sequence[Array]) -> Array:

@@ -8,6 +8,11 @@ Each node has a penalty eta_i(k) for its k-th update. An edge has
                                  and constant penalties lead to the minimiser of sum_i O_i / eta_i,
                                  which is another point unless all are equal.
 
+Penalties that grow bring the nodes to agree sooner, but let the mean move less and less: by about
+sum_i grad O_i / (2 sum_i R_i(k)) an update. If they grow by a factor each time, all that is left to
+move is finite, and the nodes come to rest at a point that is not the minimiser of anything named
+here, the farther from it the faster they grow.
+
 With symmetric edges neighbours tell each other their penalties, which are public anyway: none of
 them may be kept to hide anything, as the paper has it.
 """
@@ -78,18 +83,24 @@ class Penalties:
         """Where the per-node form leads, if that is not the minimiser of sum_i O_i."""
         if self.form == "edge" or self.equal:
             return None
-        if np.all(self.table == self.table[0]):
+        first = self.table / self.table[:, :1]
+        if np.allclose(first, first[0], rtol=1e-12, atol=0.0):
             weights = ", ".join(f"{value:.4g}" for value in 1.0 / self.table[0])
             point = f"argmin sum_i O_i / eta_i, the nodes weighing {weights}"
         else:
             point = (
                 "argmin sum_i O_i / eta_i for constant penalties, and to a point that depends on "
-                "the path for these, which grow"
+                "the path for these, which grow unequally"
             )
         return (
             f"penalty='per-node' does not lead to the minimiser of sum_i O_i but to {point}; "
-            "penalty='edge' leads to the minimiser"
+            "penalty='edge' leads to the minimiser, if the penalties do not grow"
         )
+
+    @property
+    def grown(self) -> float:
+        """How many times the first penalty the last one is, at the most."""
+        return float(np.max(self.table[-1] / self.table[0]))
 
 
 def schedule(eta: Any, growth: Any, updates: int, n_nodes: int) -> Array:
@@ -130,8 +141,8 @@ def schedule(eta: Any, growth: Any, updates: int, n_nodes: int) -> Array:
     power = np.arange(1, updates + 1)[:, None]
     with np.errstate(over="ignore"):
         table = np.broadcast_to(first * rate**power, (updates, n_nodes)).copy()
-    if not np.all(np.isfinite(table)):
-        raise ValueError(f"growth = {growth!r} makes a penalty infinite within {updates} updates")
+    if not np.all(table <= 1e100):
+        raise ValueError(f"growth = {growth!r} makes a penalty too large within {updates} updates")
     return table
 
 
@@ -164,4 +175,7 @@ def _numbers(values: Any, name: str) -> Array:
     wrong = found[~((found > 0.0) & np.isfinite(found))]
     if wrong.size:
         raise ValueError(f"{name} must hold finite numbers above 0, got {float(wrong.flat[0])!r}")
+    far = found[(found < 1e-100) | (found > 1e100)]
+    if far.size:
+        raise ValueError(f"{name} must lie between 1e-100 and 1e+100, got {float(far.flat[0])!r}")
     return found

@@ -47,6 +47,8 @@ BOUNDS = ("tight", "paper")
 NEIGHBOURS = "replace"
 _GRID = 2.0**-20  # grid of the released weights, in units of their noise
 _OVER = 1.0 + 2.0**-41  # how far above 1 a computed norm may lie
+_ROUNDINGS = 16 * 2.0**-53  # of a gradient, in units of its largest term
+_RANGE = (1e-100, 1e100)  # of curvatures and scales: squares neither vanish nor overflow
 _EXACT = (
     "minimisers are certified to a gradient norm of {tol:g}, and what is left of their error is "
     "covered: {how}. Proved for real numbers; the gaps between floats and the time a fit takes "
@@ -64,6 +66,7 @@ class NodeNoise:
 
     linear_scales, output_scales : of the random linear term (None for none) and of what is added to
         the minimiser, for each update
+    made_for : the calibration and the node's number, which the node is checked against
 
     >>> noise = NodeNoise(2, Noise(0), 1e-9, None, np.array([0.0]), np.array([2.0**-30]))
     >>> noise.linear(1) is None, noise.release(1, np.array([0.5, 2.0]))
@@ -77,11 +80,18 @@ class NodeNoise:
     output_scales: Array
     grids: Array  # to which what is sent is rounded
     law: str = "spherical"  # of what is added to the minimiser
+    made_for: tuple[Calibration, int] | None = None
 
     @property
     def updates(self) -> int:
         """How many updates the noise was made for."""
         return len(self.output_scales)
+
+    def check(self, samples: Samples, terms: Terms) -> None:
+        """Refuse samples and terms that the noise was not made for."""
+        if self.made_for is not None:
+            calibration, node = self.made_for
+            calibration.check(node, samples, terms)
 
     def linear(self, update: int) -> Array | None:
         """The random linear term of an update's problem."""
@@ -127,15 +137,38 @@ class Calibration:
     output_scales: Array  # of what is added to minimisers, of shape (updates, N)
     alphas: Array | None = None  # of the linear term, of shape (updates, N)
 
-    def check(self, samples: Sequence[Samples]) -> None:
-        """Refuse data that exceed the public bound on the norm of a row."""
-        for node, own in enumerate(samples):
-            if not own.longest <= _OVER:  # which row, and by how much, is private
-                raise ValueError(
-                    f"a row of node {node} has a norm above 1, which no private mode covers: scale "
-                    "the rows by a public number, or give data_norm, to which longer rows are "
-                    "shortened"
-                )
+    def check(self, node: int, samples: Samples, terms: Terms) -> None:
+        """Refuse samples and terms that the noise of a node was not made for."""
+        own, other = (
+            (one.C, one.loss.name, one.loss.smoothness, one.curvatures.tolist())
+            for one in (terms, self.terms)
+        )
+        if own != other:
+            raise ValueError(f"node {node} has other terms than its noise was made for")
+        if samples.size != self.sizes[node]:
+            raise ValueError(
+                f"the noise of node {node} was made for {self.sizes[node]} samples, got "
+                f"{samples.size}"
+            )
+        if not samples.longest <= _OVER:  # which row, and by how much, is private
+            raise ValueError(
+                f"a row of node {node} has a norm above 1, which no private mode covers: scale the "
+                "rows by a public number, or give data_norm, to which longer rows are shortened"
+            )
+        self._check_floor(node, int(samples.rows.shape[1]))
+
+    def _check_floor(self, node: int, dimension: int) -> None:
+        """Refuse a tolerance that rounding alone puts out of reach; public numbers only."""
+        pulls = self.terms.curvatures[:, node]
+        if self.alphas is not None:
+            pulls = np.maximum(pulls, dimension / self.alphas[:, node])
+        floor = _ROUNDINGS * float(pulls.max())
+        if floor > self.tol:
+            raise ValueError(
+                f"tol = {self.tol:g} is out of reach of floating-point numbers: with penalties and "
+                f"noise of up to {pulls.max():.3g} a gradient is known to {floor:.2g} at best. "
+                "Raise tol, lower the growth, or make fewer updates"
+            )
 
     def noise_of(self, node: int, dimension: int, noise: Noise) -> NodeNoise:
         """What the mode does to the updates of a node."""
@@ -147,7 +180,8 @@ class Calibration:
             width = np.hypot(width, moved)
         grids = np.exp2(np.floor(np.log2(_GRID * width)))
         law = "gaussian" if self.mode == "gaussian" else "spherical"
-        return NodeNoise(dimension, noise, self.tol, inner, outer, grids, law)
+        made_for = self, node
+        return NodeNoise(dimension, noise, self.tol, inner, outer, grids, law, made_for)
 
     def report(self, *, seeded: bool) -> dict[str, Any]:
         """Guarantee, the paper's figure and the noise, each under its own name."""
@@ -215,6 +249,12 @@ def calibrate(
         raise ValueError(
             "a private mode needs a loss of bounded curvature ('huber', 'smooth', 'logistic'), "
             f"got {terms.loss.name!r}"
+        )
+    curved = terms.curvatures
+    if not np.all((curved >= _RANGE[0]) & (curved <= _RANGE[1])):
+        raise ValueError(
+            f"rho/N + 2 R_i must lie between {_RANGE[0]:g} and {_RANGE[1]:g}, got "
+            f"{float(curved.min()):g} to {float(curved.max()):g}"
         )
     fixed: dict[str, Any] = {"terms": terms, "sizes": tuple(sizes), "tol": tol}
     if mode == "objective":
@@ -297,14 +337,16 @@ def _alphas_for(epsilon: float, terms: Terms, sizes: Sequence[int], bound: str) 
 def _given_alphas(alpha: Any, terms: Terms) -> Array:
     shape = terms.curvatures.shape
     try:
-        found = np.asarray(alpha, dtype=np.float64)
+        found = np.asarray(alpha)
         table = np.broadcast_to(found, shape).copy()
     except (TypeError, ValueError):
         raise ValueError(
             f"alpha must be a number, one for each of {shape[1]} nodes, or a table of shape "
             f"{shape}, got {alpha!r}"
         ) from None
-    wrong = table[~((table > 0.0) & np.isfinite(table))]
-    if wrong.size:
-        raise ValueError(f"alpha must hold finite numbers above 0, got {float(wrong[0])!r}")
-    return table
+    numeric = found.dtype.kind in "iuf"
+    if not numeric or not np.all((table >= _RANGE[0]) & (table <= _RANGE[1])):
+        raise ValueError(
+            f"alpha must hold numbers between {_RANGE[0]:g} and {_RANGE[1]:g}, got {alpha!r}"
+        )
+    return table.astype(np.float64)

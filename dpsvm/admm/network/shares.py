@@ -37,7 +37,10 @@ def assigned(nodes: ArrayLike, n_samples: int) -> list[Places]:
     ...
     ValueError: node 1 has no samples
     """
-    numbers = np.asarray(nodes)
+    try:
+        numbers = np.asarray(nodes)
+    except ValueError:
+        numbers = np.array(None)
     if numbers.dtype.kind not in "iu":
         raise ValueError(
             f"nodes must hold the whole number of each sample's node, got the type {numbers.dtype}"
@@ -74,7 +77,7 @@ def checked_tables(tables: Sequence[Any]) -> list[Any]:
     """
     found = []
     for node, table in enumerate(tables):
-        if table.shape[0] == 0:
+        if getattr(table, "ndim", None) == 2 and table.shape[0] == 0:
             raise ValueError(f"node {node} has no samples")
         name = f"X of node {node}"
         found.append(
@@ -84,6 +87,20 @@ def checked_tables(tables: Sequence[Any]) -> list[Any]:
     if len(set(widths)) > 1:
         raise ValueError(f"the nodes must have the same columns, got {widths} of them")
     return found
+
+
+def names_of(tables: Sequence[Any]) -> NDArray[np.object_] | None:
+    """The names of the columns, which all nodes must share; None if no table has any.
+
+    >>> names_of([np.eye(2), np.eye(2)]) is None
+    True
+    """
+    names = [list(table.columns) for table in tables if hasattr(table, "columns")]
+    if not names:
+        return None
+    if len(names) < len(tables) or any(own != names[0] for own in names):
+        raise ValueError("the nodes must have the same columns in the same order, by name")
+    return np.array(names[0], dtype=np.object_)
 
 
 def checked_labels(y: Any, name: str = "y") -> NDArray[Any]:
@@ -99,6 +116,25 @@ def checked_labels(y: Any, name: str = "y") -> NDArray[Any]:
     if kind not in ("binary", "multiclass"):
         raise ValueError(f"Unknown label type: {kind}. Two classes are needed")
     return np.asarray(labels)
+
+
+def joined(labels: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """The labels of all the nodes, which must be of one kind.
+
+    >>> joined([np.array([1, 0]), np.array(["1", "0"])])
+    Traceback (most recent call last):
+    ...
+    ValueError: the labels of node 1 are of another kind than those of node 0
+    """
+    kinds = [_kind(own) for own in labels]
+    for node, kind in enumerate(kinds):
+        if kind != kinds[0]:
+            raise ValueError(f"the labels of node {node} are of another kind than those of node 0")
+    return np.concatenate(labels)
+
+
+def _kind(labels: NDArray[Any]) -> str:
+    return "number" if labels.dtype.kind in "biuf" else labels.dtype.kind
 
 
 def two_classes(labels: NDArray[Any], classes: Any) -> NDArray[Any]:
@@ -119,9 +155,15 @@ def two_classes(labels: NDArray[Any], classes: Any) -> NDArray[Any]:
                 f"{len(found)} class{'es' if len(found) > 1 else ''}"
             )
         return found
-    found = np.unique(np.asarray(classes))
-    if found.shape != (2,) or np.asarray(classes).shape != (2,):
+    try:
+        given = np.asarray(classes)
+        found = np.unique(given)
+    except (TypeError, ValueError):
+        given = found = np.array([])
+    if found.shape != (2,) or given.shape != (2,):
         raise ValueError(f"classes must be two different labels, got {classes!r}")
+    if _kind(found) != _kind(labels):
+        raise ValueError(f"y holds labels of another kind than classes = {found.tolist()!r}")
     if not np.all(np.isin(labels, found)):
         raise ValueError(f"y holds a label that is not in classes = {found.tolist()!r}")
     return found

@@ -3,8 +3,9 @@
 The paper's Theorem 1 gives sufficient conditions for convergence, which never hold on bipartite
 graphs (a path, a star, an even ring), where D + A, degrees plus adjacency, is singular; the method
 converges there all the same. Told here is what such a proof rests on and no data are needed for:
-that eigenvalue; gamma above 0, which damps the swing between odd and even iterates; and symmetric
-penalties, without which the limit is another point.
+that eigenvalue; gamma above 0, which damps the swing between odd and even iterates; symmetric
+penalties, without which the limit is another point; and penalties that do not grow, for the same
+reason.
 """
 
 from __future__ import annotations
@@ -53,6 +54,11 @@ def conditions(terms: Terms) -> list[Assumption]:
             strict=True,
         ),
         Assumption("symmetric penalties", float(symmetric), 1.0),
+        Assumption(
+            "first penalty over the last (below 1: the nodes agree before they are done)",
+            1.0 / terms.penalties.grown,
+            1.0,
+        ),
     ]
     if terms.gamma is not None:
         found.append(Assumption("gamma", terms.gamma, 0.0, strict=True))

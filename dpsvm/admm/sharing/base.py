@@ -347,7 +347,7 @@ class BaseSharingADMM(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc
             return None
         if not self.track:
             raise ValueError("evaluate_on is noted in the history, which track=False leaves out")
-        if not isinstance(data, tuple) or len(data) != 2:
+        if not isinstance(data, (tuple, list)) or len(data) != 2:
             raise ValueError("evaluate_on must be a pair (X, y)")
         matrices = [own.matrix for own in self._columns(data[0])]
         target = self._known_target(data[1])
