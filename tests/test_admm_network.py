@@ -332,29 +332,16 @@ def test_a_graph_is_checked_however_it_is_made(neighbours, told):
         Graph(neighbours)
 
 
-def test_numbers_of_another_librarys_graph_are_kept_and_weights_refused():
-    class Star:
-        nodes = (3, 0, 1, 2)
-
-        def __init__(self, weight):
-            self.weight = weight
-
-        def is_directed(self):
-            return False
-
-        class Edges(list):
-            def __call__(self, data, default):
-                return [(a, b, self.weight) for a, b in self]
-
-        @property
-        def edges(self):
-            found = self.Edges([(3, 0), (3, 1), (3, 2)])
-            found.weight = self.weight
-            return found
-
-    assert make_graph(Star(1), 4).neighbours[3] == (0, 1, 2)
+def test_a_networkx_graph_keeps_its_numbers_and_has_no_weights():
+    networkx = pytest.importorskip("networkx")
+    star = networkx.Graph([(3, 0), (3, 1), (3, 2)])
+    assert make_graph(star, 4).neighbours[3] == (0, 1, 2)
+    assert make_graph(networkx.path_graph(["a", "b", "c"]), 3).edges == ((0, 1), (1, 2))
+    with pytest.raises(ValueError, match="the graph is directed"):
+        make_graph(networkx.DiGraph([(0, 1)]), 2)
+    star.add_edge(3, 0, weight=0.5)
     with pytest.raises(ValueError, match="the graph has weights"):
-        make_graph(Star(0.5), 4)
+        make_graph(star, 4)
 
 
 def test_two_edges_in_a_table_are_edges():
