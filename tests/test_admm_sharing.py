@@ -370,7 +370,7 @@ def test_columns_of_very_different_sizes_give_the_lasso_and_the_box_all_the_same
 
 
 def test_a_step_that_is_not_exact_says_so(monkeypatch):
-    monkeypatch.setattr("dpsvm.admm.sharing.steps._MOST_STEPS", 3)
+    monkeypatch.setattr("dpsvm.admm.sharing.composite._MOST_STEPS", 3)
     D = np.random.default_rng(29).standard_normal((30, 4)) * [1, 10, 100, 1000]
     step = make_step(Columns(D), L1(), Ball(0.5))
     with pytest.warns(ConvergenceWarning, match="was not exact after 3 gradient steps"):
