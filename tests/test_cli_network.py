@@ -247,6 +247,15 @@ def test_a_run_is_charged_to_a_ledger_and_refused_when_it_does_not_fit(capsys):
     assert "nothing was released" in err
 
 
+def test_a_minimiser_that_cannot_be_certified_is_one_line(capsys, monkeypatch):
+    missed = "dpsvm.admm.network.node.approach"
+    monkeypatch.setattr(missed, lambda objective, tol, start: (start, np.inf))
+    assert main(["network", *PRIVATE, "train"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "could not certify its minimiser" in err.splitlines()[-1]
+
+
 def test_help_names_every_flag(capsys):
     assert main(["network", "--help"]) == 0
     out = capsys.readouterr().out

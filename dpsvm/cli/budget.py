@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from dpsvm.cli.files import require_folder
+from dpsvm.cli.interrupt import prompt_interrupt
 from dpsvm.cli.options import Flag, UsageError, help_lines, parse, positive, reader
-from dpsvm.privacy.accountant import BudgetAccountant, Ledger
+from dpsvm.privacy.accountant import BudgetAccountant, BudgetError, Ledger
 from dpsvm.privacy.accounting import epsilon_of
 from dpsvm.privacy.guarantee import NEIGHBOURING, Guarantee, check_neighbouring
+from dpsvm.privacy.minimiser import CertificateError
 
 _USAGE = "usage: dpsvm budget create [flags] FILE | dpsvm budget show FILE"
 CREATE_FLAGS = (
@@ -120,13 +124,50 @@ def open_ledger(path: str) -> ChargedLedger:
     return ChargedLedger(path=path)
 
 
-def charge_stands(path: str | None) -> str:
-    """What is said when a fit fails after its charge.
+@contextmanager
+def charge_told(name: str, path: str | None, ledger: ChargedLedger | None) -> Iterator[None]:
+    """If what is done here fails after its charge, tell standard error that the charge stands.
 
-    >>> charge_stands("ledger.json")
-    'warning: ledger.json: the charge for this fit stands'
+    name : of the command, which begins every line
+
+    >>> with charge_told("dpsvm train", None, None):
+    ...     print("done")
+    done
     """
-    return f"warning: {path}: the charge for this fit stands"
+    try:
+        yield
+    except BaseException:
+        for line in _stands(path, ledger):
+            print(f"{name}: {line}", file=sys.stderr)
+        raise
+
+
+@contextmanager
+def charged_fit(name: str, path: str | None, ledger: ChargedLedger | None) -> Iterator[None]:
+    """A fit that may be charged: Ctrl-C is heard while numpy computes, refusals are ValueErrors.
+
+    >>> with charged_fit("dpsvm train", None, None):
+    ...     print("fitted")
+    fitted
+    """
+
+    def last_words() -> str:
+        lines = [*_stands(path, ledger), "interrupted"]
+        return "\n".join(f"{name}: {line}" for line in lines)
+
+    try:
+        with prompt_interrupt(last_words, busy=lambda: ledger is not None and ledger.busy):
+            yield
+    except BudgetError as error:
+        raise ValueError(f"{path}: {error}; nothing was released") from error
+    except CertificateError as error:
+        raise ValueError(str(error)) from error
+
+
+def _stands(path: str | None, ledger: ChargedLedger | None) -> list[str]:
+    if ledger is None or not ledger.charged:
+        return []
+    return [f"warning: {path}: the charge for this fit stands"]
 
 
 def _read(path: str) -> Ledger:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
@@ -18,9 +17,8 @@ from dpsvm.admm.network.estimators import NetworkADMM
 from dpsvm.admm.network.figure import picture
 from dpsvm.admm.network.history import Iteration
 from dpsvm.admm.network.presets import GROWTH
-from dpsvm.cli.budget import ChargedLedger, charge_stands, open_ledger
+from dpsvm.cli.budget import ChargedLedger, charge_told, charged_fit, open_ledger
 from dpsvm.cli.files import require_apart, require_folder
-from dpsvm.cli.interrupt import prompt_interrupt
 from dpsvm.cli.network_flags import (
     ALGORITHMS,
     MODEL_FLAGS,
@@ -30,7 +28,6 @@ from dpsvm.cli.network_flags import (
 )
 from dpsvm.cli.options import UsageError, help_lines, parse
 from dpsvm.data import atomic_write, load_libsvm
-from dpsvm.privacy.accountant import BudgetError
 from dpsvm.report.picture import check_format, write
 from dpsvm.report.plain_json import dumps
 from dpsvm.report.progress import runs_progress
@@ -104,13 +101,9 @@ def run(arguments: list[str]) -> None:
             PrivacyLeakWarning,
             stacklevel=2,
         )
-    try:
+    with charge_told(_NAME, job.ledger, ledger):
         comparison = _compare(job, X, y, test, ledger)
         _write(job, comparison)
-    except BaseException:
-        if ledger is not None and ledger.charged:
-            print(f"{_NAME}: {charge_stands(job.ledger)}", file=sys.stderr)
-        raise
     if not job.quiet:
         print("\n".join(_lines(job, comparison)))
         if ledger is not None:
@@ -124,19 +117,11 @@ def _compare(
     if X.shape[0] < job.n_nodes:
         raise ValueError(f"{job.data}: {X.shape[0]} rows are not enough for {job.n_nodes} nodes")
     nodes = np.random.default_rng(job.deal_seed).permutation(np.arange(len(y)) % job.n_nodes)
-
-    def last_words() -> str:
-        stands = [charge_stands(job.ledger)] if ledger is not None and ledger.charged else []
-        return "\n".join(f"{_NAME}: {line}" for line in [*stands, "interrupted"])
-
-    try:
-        with (
-            prompt_interrupt(last_words, busy=lambda: ledger is not None and ledger.busy),
-            runs_progress("iterations", int(model.iterations), not job.quiet) as tick,
-        ):
-            return compare(model, X, y, nodes, test=test, tick=tick)
-    except BudgetError as error:
-        raise ValueError(f"{job.ledger}: {error}; nothing was released") from error
+    with (
+        charged_fit(_NAME, job.ledger, ledger),
+        runs_progress("iterations", int(model.iterations), not job.quiet) as tick,
+    ):
+        return compare(model, X, y, nodes, test=test, tick=tick)
 
 
 def _write(job: _Job, comparison: Comparison) -> None:

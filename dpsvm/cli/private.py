@@ -22,14 +22,11 @@ from dpsvm._errors import LibsvmFormatError
 from dpsvm._files import RowReader
 from dpsvm._streams import atomic_write, chunks_of, open_text
 from dpsvm._version import __version__
-from dpsvm.cli.budget import ChargedLedger, charge_stands, open_ledger
+from dpsvm.cli.budget import ChargedLedger, charge_told, charged_fit, open_ledger
 from dpsvm.cli.files import require_apart, require_folder
-from dpsvm.cli.interrupt import prompt_interrupt
 from dpsvm.cli.options import UsageError
 from dpsvm.cli.private_flags import parse_private
-from dpsvm.privacy.accountant import BudgetError
 from dpsvm.privacy.estimators import PrivateSVC
-from dpsvm.privacy.minimiser import CertificateError
 from dpsvm.privacy.model_file import save_private
 from dpsvm.report.plain_json import dumps
 from dpsvm.warnings import PrivacyLeakWarning
@@ -97,13 +94,9 @@ def run(arguments: list[str]) -> None:
     X, y = _read_rows(job.data, job.n_features, job.settings["classes"])
     if job.n_features is None:
         _say(f"warning: {job.data}: {_WIDTH.format(X.shape[1])}")
-    try:
+    with charge_told(_NAME, job.ledger, ledger):
         model = _fit(job, X, y, ledger)
         save_private(model, job.model)
-    except BaseException:
-        if ledger is not None and ledger.charged:
-            _say(charge_stands(job.ledger))
-        raise
     if job.json is not None:
         with atomic_write(job.json) as file:
             file.write(dumps({"model": job.model, "dpsvm": __version__} | model.privacy_report_))
@@ -119,22 +112,9 @@ def _fit(job: _Job, X: Any, y: NDArray[np.int64], ledger: ChargedLedger | None) 
     if job.seed is not None:
         _say(f"warning: {_SEEDED}")
 
-    def last_words() -> str:
-        stands = ledger is not None and ledger.charged
-        lines = [charge_stands(job.ledger)] if stands else []
-        return "\n".join(f"{_NAME}: {line}" for line in [*lines, "interrupted"])
-
-    try:
-        with (
-            warnings.catch_warnings(),
-            prompt_interrupt(last_words, busy=lambda: ledger is not None and ledger.busy),
-        ):
-            warnings.simplefilter("ignore", PrivacyLeakWarning)  # said above, in terms of flags
-            return model.fit(X, y)
-    except BudgetError as error:
-        raise ValueError(f"{job.ledger}: {error}; nothing was released") from error
-    except CertificateError as error:
-        raise ValueError(str(error)) from error
+    with warnings.catch_warnings(), charged_fit(_NAME, job.ledger, ledger):
+        warnings.simplefilter("ignore", PrivacyLeakWarning)  # said above, in terms of flags
+        return model.fit(X, y)
 
 
 def _read_job(arguments: list[str]) -> _Job:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,13 +13,11 @@ from dpsvm.admm import SharingADMMClassifier, SharingADMMRegressor
 from dpsvm.admm.sharing.base import BaseSharingADMM
 from dpsvm.admm.sharing.comparison import Comparison, compare
 from dpsvm.admm.sharing.figure import picture
-from dpsvm.cli.budget import ChargedLedger, charge_stands, open_ledger
+from dpsvm.cli.budget import ChargedLedger, charge_told, charged_fit, open_ledger
 from dpsvm.cli.files import require_apart, require_folder
-from dpsvm.cli.interrupt import prompt_interrupt
 from dpsvm.cli.options import UsageError, help_lines, parse
 from dpsvm.cli.vertical_flags import MODEL_FLAGS, OUTPUT_FLAGS, PRIVACY_FLAGS, RUN_FLAGS
 from dpsvm.data import atomic_write, load_libsvm
-from dpsvm.privacy.accountant import BudgetError
 from dpsvm.report.picture import check_format, write
 from dpsvm.report.plain_json import dumps
 from dpsvm.report.progress import runs_progress
@@ -82,13 +79,9 @@ def run(arguments: list[str]) -> None:
     test = None
     if job.test is not None:
         test = load_libsvm(job.test, n_features=width, labels=kind)
-    try:
+    with charge_told(_NAME, job.ledger, ledger):
         comparison = _compare(job, X, y, test, ledger)
         _write(job, comparison)
-    except BaseException:
-        if ledger is not None and ledger.charged:
-            print(f"{_NAME}: {charge_stands(job.ledger)}", file=sys.stderr)
-        raise
     if not job.quiet:
         print("\n".join(_lines(job, comparison, X.shape[0])))
         if ledger is not None:
@@ -99,19 +92,11 @@ def _compare(
     job: _Job, X: Any, y: Any, test: tuple[Any, Any] | None, ledger: ChargedLedger | None
 ) -> Comparison:
     model = _model(job.settings, ledger)
-
-    def last_words() -> str:
-        stands = [charge_stands(job.ledger)] if ledger is not None and ledger.charged else []
-        return "\n".join(f"{_NAME}: {line}" for line in [*stands, "interrupted"])
-
-    try:
-        with (
-            prompt_interrupt(last_words, busy=lambda: ledger is not None and ledger.busy),
-            runs_progress("rounds", int(model.rounds), not job.quiet) as tick,
-        ):
-            return compare(model, X, y, list(job.split), test=test, more=job.more, tick=tick)
-    except BudgetError as error:
-        raise ValueError(f"{job.ledger}: {error}; nothing was released") from error
+    with (
+        charged_fit(_NAME, job.ledger, ledger),
+        runs_progress("rounds", int(model.rounds), not job.quiet) as tick,
+    ):
+        return compare(model, X, y, list(job.split), test=test, more=job.more, tick=tick)
 
 
 def _write(job: _Job, comparison: Comparison) -> None:
