@@ -1,0 +1,77 @@
+"""Frank-Wolfe: by blocks drawn at random, over columns that parties hold, and with privacy."""
+
+from __future__ import annotations
+
+from dpsvm.frank_wolfe.blocks import minimize_blocks
+from dpsvm.frank_wolfe.core import minimize
+from dpsvm.frank_wolfe.curvature import (
+    Theorem1,
+    curvature_bounds,
+    enumerated_curvature,
+    expected_curvature,
+    theorem_1,
+)
+from dpsvm.frank_wolfe.history import History, Iteration, Result
+from dpsvm.frank_wolfe.objectives import Function, LeastSquares
+from dpsvm.frank_wolfe.samplings import (
+    Distributed,
+    Independent,
+    Sampling,
+    Serial,
+    TauNice,
+    UserSampling,
+    by_importance,
+    elementary,
+    least_marginal,
+    uniform_serial,
+)
+from dpsvm.frank_wolfe.sets import (
+    Atom,
+    Box,
+    ConvexSet,
+    L1Ball,
+    L2Ball,
+    Product,
+    Simplex,
+    product_of_balls,
+)
+from dpsvm.frank_wolfe.solvers import BlockCoordinateFrankWolfe, FrankWolfe
+from dpsvm.frank_wolfe.steps import Diminishing, ParallelStep, SerialStep
+
+__all__ = [
+    "Atom",
+    "BlockCoordinateFrankWolfe",
+    "Box",
+    "ConvexSet",
+    "Diminishing",
+    "Distributed",
+    "FrankWolfe",
+    "Function",
+    "History",
+    "Independent",
+    "Iteration",
+    "L1Ball",
+    "L2Ball",
+    "LeastSquares",
+    "ParallelStep",
+    "Product",
+    "Result",
+    "Sampling",
+    "Serial",
+    "SerialStep",
+    "Simplex",
+    "TauNice",
+    "Theorem1",
+    "UserSampling",
+    "by_importance",
+    "curvature_bounds",
+    "elementary",
+    "enumerated_curvature",
+    "expected_curvature",
+    "least_marginal",
+    "minimize",
+    "minimize_blocks",
+    "product_of_balls",
+    "theorem_1",
+    "uniform_serial",
+]
