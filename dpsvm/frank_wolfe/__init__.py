@@ -11,8 +11,15 @@ from dpsvm.frank_wolfe.curvature import (
     expected_curvature,
     theorem_1,
 )
+from dpsvm.frank_wolfe.distributed import DistributedFrankWolfe, DistributedResult
 from dpsvm.frank_wolfe.history import History, Iteration, Result
+from dpsvm.frank_wolfe.messages import Traffic, longest_uplink
 from dpsvm.frank_wolfe.objectives import Function, LeastSquares
+from dpsvm.frank_wolfe.private import (
+    PrivateDistributedFrankWolfe,
+    PrivateFrankWolfe,
+    PrivateResult,
+)
 from dpsvm.frank_wolfe.samplings import (
     Distributed,
     Independent,
@@ -45,6 +52,8 @@ __all__ = [
     "ConvexSet",
     "Diminishing",
     "Distributed",
+    "DistributedFrankWolfe",
+    "DistributedResult",
     "FrankWolfe",
     "Function",
     "History",
@@ -54,6 +63,9 @@ __all__ = [
     "L2Ball",
     "LeastSquares",
     "ParallelStep",
+    "PrivateDistributedFrankWolfe",
+    "PrivateFrankWolfe",
+    "PrivateResult",
     "Product",
     "Result",
     "Sampling",
@@ -62,6 +74,7 @@ __all__ = [
     "Simplex",
     "TauNice",
     "Theorem1",
+    "Traffic",
     "UserSampling",
     "by_importance",
     "curvature_bounds",
@@ -69,6 +82,7 @@ __all__ = [
     "enumerated_curvature",
     "expected_curvature",
     "least_marginal",
+    "longest_uplink",
     "minimize",
     "minimize_blocks",
     "product_of_balls",

@@ -17,7 +17,7 @@ class Iteration:
     iteration: int  # t, from 0
     value: float  # f(x_t)
     gap: float  # <x_t - s, gradient>, at least f(x_t) - f*; nan where it was not looked at
-    step: float  # nan at the last point
+    step: float  # that leaves x_t, taken unless the run was stopped there; nan at the last point
     bound: float = float("nan")  # of Theorem 1 on the mean of f(x_t) - f*, if it was asked for
 
 
