@@ -287,7 +287,7 @@ def test_a_seed_repeats_a_run_and_warns():
 
 def test_a_run_is_charged_once_and_before_it_starts():
     A, y = make_lasso()
-    accountant = BudgetAccountant(1.5, 1e-5, neighbouring="replace")
+    accountant = BudgetAccountant(1.2, 1e-5, neighbouring="replace")
     PrivateFrankWolfe(**RUN, accountant=accountant).solve(A, y)
     assert [charge.label for charge in accountant.charges] == ["PrivateFrankWolfe"]
     assert accountant.total().epsilon <= 1.0

@@ -12,6 +12,7 @@ from dpsvm.frank_wolfe.curvature import (
     theorem_1,
 )
 from dpsvm.frank_wolfe.distributed import DistributedFrankWolfe, DistributedResult
+from dpsvm.frank_wolfe.estimator import FrankWolfeLasso
 from dpsvm.frank_wolfe.history import History, Iteration, Result
 from dpsvm.frank_wolfe.messages import Traffic, longest_uplink
 from dpsvm.frank_wolfe.objectives import Function, LeastSquares
@@ -55,6 +56,7 @@ __all__ = [
     "DistributedFrankWolfe",
     "DistributedResult",
     "FrankWolfe",
+    "FrankWolfeLasso",
     "Function",
     "History",
     "Independent",

@@ -17,8 +17,8 @@ Distributed. Neighbours: the features of one record replaced, whichever parties 
 are public. J is public. In a round every party releases
 
     a choice among scores g_i = a_i'v, v = J'(q - J y / n), public: q is made of what was released
-    before. One entry of a_i changes by at most 2 B, so D = 2 B max_j |v_j|. (2 r B / n is too small: v has
-    an entry for every sample, and the error of the sketch is in each.)
+    before. One entry of a_i changes by at most 2 B, so D = 2 B max_j |v_j|. (2 r B / n is too
+    small: v has an entry for every sample, and the error of the sketch is in each.)
     the sketch J a_i / n of the column chosen, which moves by at most 2 B max_j |J_:j| / n in norm,
     with Gaussian noise of mu = that / deviation, mu^2/2-zCDP. (The leading singular value of J in
     the place of its longest column holds too, and is larger.)

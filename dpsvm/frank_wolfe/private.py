@@ -5,7 +5,10 @@ The proofs, and what is neighbouring to what, stand in :mod:`~dpsvm.frank_wolfe.
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -40,7 +43,7 @@ from dpsvm.privacy.selection import warn_of_seed
 
 Array = NDArray[np.float64]
 
-_CALLER = 3  # frames from a warning to whoever called solve
+_OURS = ("dpsvm.", "sklearn.")  # what stands between a warning and whoever it is for
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -82,8 +85,10 @@ class PrivateFrankWolfe:
     accountant: BudgetAccountant | None = None
     random_state: Any = None
 
-    def solve(self, A: Any, y: Any) -> PrivateResult:
-        """Release a model of y from the columns of A."""
+    def solve(
+        self, A: Any, y: Any, watch: Callable[[int, Array], Any] | None = None
+    ) -> PrivateResult:
+        """Release a model of y from the columns of A; ``watch`` sees every point, ends nothing."""
         f, radius = LeastSquares(A, y), check_positive(self.radius, "radius")
         entries = check_positive(self.entry_bound, "entry_bound")
         labels = check_positive(self.label_bound, "label_bound")
@@ -104,6 +109,8 @@ class PrivateFrankWolfe:
             )
             choices.append(Atom(place, sign * radius))
             point.toward(choices[-1], step(t))
+            if watch is not None:
+                watch(t + 1, point.x)
         return PrivateResult(
             x=point.x,
             choices=choices,
@@ -189,8 +196,17 @@ class PrivateDistributedFrankWolfe:
 def charge(solver: Any, noise: Noise, event: Event, guarantee: Guarantee) -> None:
     """Charge the accountant of a run that is about to begin; warn of a seed."""
     if noise.seeded:
-        warn_of_seed(stacklevel=_CALLER)
+        warn_of_seed(stacklevel=_caller())
     if solver.accountant is not None:
         solver.accountant.spend(
             event, label=type(solver).__name__, neighbouring=guarantee.neighbouring
         )
+
+
+def _caller() -> int:
+    """How many frames above :func:`charge` a solver or an estimator was called from."""
+    frame: FrameType | None = sys._getframe(1)
+    level = 0
+    while frame is not None and f"{frame.f_globals.get('__name__')}.".startswith(_OURS):
+        frame, level = frame.f_back, level + 1
+    return level + 1

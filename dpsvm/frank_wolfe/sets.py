@@ -78,7 +78,7 @@ class _OneBlock:
     def __init__(self, dimension: int, radius: float = 1.0) -> None:
         self.dimension = check_count(dimension, "dimension")
         self.radius = check_positive(radius, "radius")
-        self.blocks = (slice(0, self.dimension),)
+        self.blocks: tuple[slice, ...] = (slice(0, self.dimension),)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.dimension}, {self.radius!r})"
