@@ -47,7 +47,17 @@ from dpsvm.frank_wolfe import (
 )
 
 MODULES = [
-    *("checks", "sets", "samplings", "objectives", "steps", "history", "core", "curvature"),
+    *(
+        "checks",
+        "sets",
+        "products",
+        "samplings",
+        "objectives",
+        "steps",
+        "history",
+        "core",
+        "curvature",
+    ),
     *("blocks", "solvers"),
 ]
 

@@ -16,11 +16,13 @@ from dpsvm.frank_wolfe.estimator import FrankWolfeLasso
 from dpsvm.frank_wolfe.history import History, Iteration, Result
 from dpsvm.frank_wolfe.messages import Traffic, longest_uplink
 from dpsvm.frank_wolfe.objectives import Function, LeastSquares
+from dpsvm.frank_wolfe.one_shot import OneShotSketching
 from dpsvm.frank_wolfe.private import (
     PrivateDistributedFrankWolfe,
     PrivateFrankWolfe,
     PrivateResult,
 )
+from dpsvm.frank_wolfe.products import Box, Product, product_of_balls
 from dpsvm.frank_wolfe.samplings import (
     Distributed,
     Independent,
@@ -33,16 +35,7 @@ from dpsvm.frank_wolfe.samplings import (
     least_marginal,
     uniform_serial,
 )
-from dpsvm.frank_wolfe.sets import (
-    Atom,
-    Box,
-    ConvexSet,
-    L1Ball,
-    L2Ball,
-    Product,
-    Simplex,
-    product_of_balls,
-)
+from dpsvm.frank_wolfe.sets import Atom, ConvexSet, L1Ball, L2Ball, Simplex
 from dpsvm.frank_wolfe.solvers import BlockCoordinateFrankWolfe, FrankWolfe
 from dpsvm.frank_wolfe.steps import Diminishing, ParallelStep, SerialStep
 
@@ -64,6 +57,7 @@ __all__ = [
     "L1Ball",
     "L2Ball",
     "LeastSquares",
+    "OneShotSketching",
     "ParallelStep",
     "PrivateDistributedFrankWolfe",
     "PrivateFrankWolfe",

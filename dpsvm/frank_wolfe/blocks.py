@@ -111,9 +111,10 @@ def _changes(
 ) -> list[Array]:
     """s_i - x_i of every block drawn, from the gradient before any of them moves."""
     changes = []
-    for block in drawn.tolist():
-        here = domain.blocks[block]
-        gradient = point.gradient_in(here)
+    places = [domain.blocks[block] for block in drawn]
+    for block, here, gradient in zip(
+        drawn.tolist(), places, point.gradients_in(places), strict=True
+    ):
         check_gradient(gradient)
         if oracle is None:
             vertex = domain.block_lmo(block, gradient)

@@ -11,7 +11,7 @@ of rounding shrink by 1 - t with everything else. Moving in a few blocks keeps A
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -123,9 +123,10 @@ class Point:
         """The gradient at x."""
         return np.asarray(self.function.gradient(self.x), dtype=np.float64)
 
-    def gradient_in(self, block: slice) -> Array:
-        """Its part in one block."""
-        return self.gradient()[block]
+    def gradients_in(self, blocks: Sequence[slice]) -> list[Array]:
+        """Its parts in some blocks."""
+        gradient = self.gradient()
+        return [gradient[block] for block in blocks]
 
     def best_step(self, direction: Array) -> float:
         """The t in [0, 1] with the least f(x + t direction): where its derivative is 0."""
@@ -187,10 +188,10 @@ class LeastSquaresPoint(Point):
             self._curved = np.asarray(self._f.transpose @ self._fitted) / self._f.n_samples
         return np.asarray(self._curved - self._f.moment)
 
-    def gradient_in(self, block: slice) -> Array:
-        """Its part in one block, from the columns of the block alone."""
-        residual = self._fitted - self._f.target
-        return np.asarray(self._f.transpose[block] @ residual) / self._f.n_samples
+    def gradients_in(self, blocks: Sequence[slice]) -> list[Array]:
+        """Its parts in some blocks, from their columns alone."""
+        residual = (self._fitted - self._f.target) / self._f.n_samples
+        return [np.asarray(self._f.transpose[block] @ residual) for block in blocks]
 
     def best_step(self, direction: Array) -> float:
         """-<direction, gradient> / (|A direction|^2 / n), cut off at 0 and at 1."""

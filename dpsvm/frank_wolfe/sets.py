@@ -6,30 +6,30 @@ by block. Of a polytope s is a vertex.
 
     L1Ball(d, r)       |x|_1 <= r             s = -r sign(g_i) e_i, i = argmax |g_i|
     Simplex(d, r)      x >= 0, sum x = r      s = r e_i, i = argmin g_i
-    Box(l, u)          l <= x <= u            s_i = l_i if g_i >= 0, else u_i; d blocks
     L2Ball(d, r)       |x|_2 <= r             s = -r g / |g|
+    Box(l, u)          l <= x <= u            s_i = l_i if g_i >= 0, else u_i; d blocks
     Product([...])     one block for each of the sets given
 
-Ties go to the first index, and 0 counts as a positive gradient.
+The last two are in :mod:`~dpsvm.frank_wolfe.products`. Ties go to the first index, and 0 counts as
+a positive gradient.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigvalsh
 
-from dpsvm.frank_wolfe.checks import check_count, check_positive, check_vector
+from dpsvm.frank_wolfe.checks import check_count, check_positive
 
 Array = NDArray[np.float64]
 
-_SLACK = 1e-9  # of the size of a set: how far outside a point may lie for the sake of rounding
+SLACK = 1e-9
+"""Of the size of a set: how far outside a point may lie for the sake of rounding."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class ConvexSet(Protocol):
         """All differences of two vertices of a block, a row each; None of what is no polytope."""
 
 
-class _OneBlock:
+class OneBlock:
     """A set of a single block, of a size and a radius."""
 
     def __init__(self, dimension: int, radius: float = 1.0) -> None:
@@ -91,7 +91,7 @@ class _OneBlock:
         return self.lmo(gradient)
 
 
-class L1Ball(_OneBlock):
+class L1Ball(OneBlock):
     """The points with |x|_1 <= radius.
 
     >>> ball = L1Ball(3, 2.0)
@@ -112,7 +112,7 @@ class L1Ball(_OneBlock):
 
     def contains(self, x: Array) -> bool:
         """Whether |x|_1 <= r, up to rounding."""
-        return bool(np.sum(np.abs(x)) <= self.radius * (1.0 + _SLACK))
+        return bool(np.sum(np.abs(x)) <= self.radius * (1.0 + SLACK))
 
     def start(self) -> Array:
         """The centre."""
@@ -133,7 +133,7 @@ class L1Ball(_OneBlock):
         )
 
 
-class Simplex(_OneBlock):
+class Simplex(OneBlock):
     """The points x >= 0 of sum radius.
 
     >>> Simplex(3).lmo(np.array([1.0, -4.0, 3.0]))
@@ -150,7 +150,7 @@ class Simplex(_OneBlock):
 
     def contains(self, x: Array) -> bool:
         """Whether x >= 0 and sums to r, up to rounding."""
-        slack = self.radius * _SLACK
+        slack = self.radius * SLACK
         return bool(np.all(x >= -slack) and abs(np.sum(x) - self.radius) <= slack)
 
     def start(self) -> Array:
@@ -171,7 +171,7 @@ class Simplex(_OneBlock):
         return _differences(self.radius * np.eye(self.dimension))
 
 
-class L2Ball(_OneBlock):
+class L2Ball(OneBlock):
     """The points with |x|_2 <= radius.
 
     >>> L2Ball(2, 10.0).lmo(np.array([3.0, -4.0]))
@@ -187,7 +187,7 @@ class L2Ball(_OneBlock):
 
     def contains(self, x: Array) -> bool:
         """Whether |x|_2 <= r, up to rounding."""
-        return bool(np.linalg.norm(x) <= self.radius * (1.0 + _SLACK))
+        return bool(np.linalg.norm(x) <= self.radius * (1.0 + SLACK))
 
     def start(self) -> Array:
         """The centre."""
@@ -204,125 +204,6 @@ class L2Ball(_OneBlock):
     def differences(self, block: int) -> Array | None:
         """None: a ball has no vertices."""
         return None
-
-
-class Box:
-    """The points between two corners; every coordinate is a block.
-
-    >>> box = Box([0.0, -1.0], [1.0, 1.0])
-    >>> box.lmo(np.array([-2.0, 0.5]))
-    array([ 1., -1.])
-    >>> len(box.blocks)
-    2
-    """
-
-    def __init__(self, lower: Any, upper: Any) -> None:
-        self.lower = check_vector(lower, "lower")
-        self.upper = check_vector(upper, "upper", len(self.lower))
-        self.dimension = check_count(len(self.lower), "dimension")
-        if not np.all(self.lower < self.upper):
-            i = int(np.argmin(self.lower < self.upper))
-            raise ValueError(
-                f"lower must be below upper, got {self.lower[i]:g} and {self.upper[i]:g} at {i}"
-            )
-        self.blocks = tuple(slice(i, i + 1) for i in range(self.dimension))
-
-    def lmo(self, gradient: Array) -> Array:
-        """The corner that the gradient points away from."""
-        return np.where(gradient >= 0.0, self.lower, self.upper)
-
-    def block_lmo(self, block: int, gradient: Array) -> Array:
-        """The same of one coordinate."""
-        here = self.blocks[block]
-        return np.where(gradient >= 0.0, self.lower[here], self.upper[here])
-
-    def contains(self, x: Array) -> bool:
-        """Whether l <= x <= u, up to rounding."""
-        slack = _SLACK * (self.upper - self.lower)
-        return bool(np.all((x >= self.lower - slack) & (x <= self.upper + slack)))
-
-    def start(self) -> Array:
-        """The lower corner."""
-        return self.lower.copy()
-
-    def diameters(self) -> Array:
-        """The widths."""
-        return np.asarray(self.upper - self.lower)
-
-    def curvature(self, block: int, hessian: Array) -> float:
-        """The squared width times H."""
-        return float((self.upper[block] - self.lower[block]) ** 2 * hessian[0, 0])
-
-    def differences(self, block: int) -> Array | None:
-        """Both widths of an interval, the one minus the other end."""
-        width = float(self.upper[block] - self.lower[block])
-        return np.array([[-width], [width]])
-
-
-class Product:
-    """A product of sets, each of them one block.
-
-    >>> two = Product([L1Ball(2, 1.0), L1Ball(3, 2.0)])
-    >>> two.lmo(np.array([1.0, 0.0, 0.0, -1.0, 0.0]))
-    array([-1.,  0.,  0.,  2.,  0.])
-    >>> two.blocks
-    (slice(0, 2, None), slice(2, 5, None))
-    """
-
-    def __init__(self, sets: Sequence[Any]) -> None:
-        self.sets = tuple(sets)
-        if not self.sets:
-            raise ValueError("a product needs at least one set, got none")
-        ends = [0, *np.cumsum([part.dimension for part in self.sets]).tolist()]
-        self.dimension = ends[-1]
-        self.blocks = tuple(slice(first, last) for first, last in pairwise(ends))
-
-    def lmo(self, gradient: Array) -> Array:
-        """The oracles of all the blocks."""
-        return np.concatenate([self.block_lmo(i, gradient[b]) for i, b in enumerate(self.blocks)])
-
-    def block_lmo(self, block: int, gradient: Array) -> Array:
-        """The oracle of one of the sets."""
-        return np.asarray(self.sets[block].lmo(gradient))
-
-    def contains(self, x: Array) -> bool:
-        """Whether every part lies in its set."""
-        return all(part.contains(x[b]) for part, b in zip(self.sets, self.blocks, strict=True))
-
-    def start(self) -> Array:
-        """The starts of all the sets."""
-        return np.concatenate([part.start() for part in self.sets])
-
-    def diameters(self) -> Array:
-        """Those of the sets."""
-        return np.array([float(np.linalg.norm(part.diameters())) for part in self.sets])
-
-    def curvature(self, block: int, hessian: Array) -> float:
-        """That of one of the sets; a bound if that has several blocks itself."""
-        part = self.sets[block]
-        if len(part.blocks) == 1:
-            return float(part.curvature(0, hessian))
-        return float(np.sum(part.diameters() ** 2)) * largest_eigenvalue(hessian)
-
-    def differences(self, block: int) -> Array | None:
-        """Those of one of the sets, if that is a single block."""
-        part = self.sets[block]
-        return part.differences(0) if len(part.blocks) == 1 else None
-
-
-def product_of_balls(sizes: Sequence[int], radii: Any, norm: str = "l1") -> Product:
-    """Balls of given sizes, side by side; one radius for all of them, or one for each.
-
-    >>> product_of_balls([2, 3], 1.5).sets
-    (L1Ball(2, 1.5), L1Ball(3, 1.5))
-    """
-    kinds: dict[str, type[_OneBlock]] = {"l1": L1Ball, "l2": L2Ball}
-    if norm not in kinds:
-        raise ValueError(f"norm must be 'l1' or 'l2', got {norm!r}")
-    each = [radii] * len(sizes) if np.ndim(radii) == 0 else list(radii)
-    if len(each) != len(sizes):
-        raise ValueError(f"radii must be one number or {len(sizes)}, got {len(each)}")
-    return Product([kinds[norm](size, radius) for size, radius in zip(sizes, each, strict=True)])
 
 
 def largest_eigenvalue(matrix: Array) -> float:
