@@ -91,8 +91,8 @@ def test_telling_the_sign_of_the_winner_by_absolute_value_would_cost_without_end
 
 
 def test_a_sketch_is_released_with_gaussian_noise_of_its_scale():
-    calibration = DistributedCalibration.of(Sketch(50, 20), 2, 5, 1.0, 1e-5, 1.0)
-    noise, row = calibration.noise_of(Noise(3)), np.linspace(-1, 1, 20)
+    calibration = DistributedCalibration.of(Sketch(50, 20), 2, DRAWS, 1.0, 1e-5, 1.0)
+    noise, row = calibration.noise_of(0, Noise(3)), np.linspace(-1, 1, 20)
     drawn = np.concatenate([noise.release(row) - row for _ in range(DRAWS // 20)])
     assert kstest(drawn, norm(scale=calibration.scale).cdf).pvalue > LEVEL
     steps = noise.release(row) / (2.0 ** math.floor(math.log2(calibration.scale)) * 2.0**-20)
@@ -247,13 +247,17 @@ def test_a_column_sent_before_is_not_drawn_anew():
     A, _ = make_lasso(d=1)
     sketch = Sketch(60, 20)
     calibration = DistributedCalibration.of(sketch, 1, 3, 1.0, 1e-5, 1.0)
-    party = Party(0, A, sketch, perturbation=calibration.noise_of(Noise(0)))
+    party = Party(0, A, sketch, perturbation=calibration.noise_of(0, Noise(0)))
     sent = [party.answer(Query(t, np.ones(20))).sketch for t in (1, 2, 3)]
     assert [one is None for one in sent] == [False, True, True]
-    with pytest.raises(ValueError, match="the noise was made for 3 rounds, got round 4"):
+    with pytest.raises(ValueError, match="the noise was made for 3 rounds, all of which were made"):
         party.answer(Query(4, np.ones(20)))
+    with pytest.raises(ValueError, match="made for party 0, got party 1"):
+        Party(1, A, sketch, perturbation=calibration.noise_of(0, Noise(0)))
+    with pytest.raises(ValueError, match="party must be an integer from 0 to 0, got 1"):
+        calibration.noise_of(1, Noise(0))
     with pytest.raises(ValueError, match="made for another sketch"):
-        Party(0, A, Sketch(60, 20), perturbation=calibration.noise_of(Noise(0)))
+        Party(0, A, Sketch(60, 20), perturbation=calibration.noise_of(0, Noise(0)))
 
 
 def test_with_many_records_the_private_model_is_nearly_the_best():

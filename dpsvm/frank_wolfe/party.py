@@ -18,14 +18,12 @@ Array = NDArray[np.float64]
 class Perturbation(Protocol):
     """What a private mode does to the two things a party sends."""
 
-    rounds: int
-    """How many messages the noise was made for."""
-
-    def check(self, columns: Any, sketch: Sketch) -> None:
+    def check(self, columns: Any, sketch: Sketch, party: int) -> None:
         """Refuse columns and a sketch that the noise was not made for."""
 
     def choose(self, scores: Array, residual: Array) -> tuple[int, int]:
-        """The position and the sign of a vertex, for scores that are its gradient."""
+        """The position and the sign of a vertex, the scores being the gradient; refuses to make
+        more choices than the noise was made for."""
 
     def release(self, sketched: Array) -> Array:
         """The sketch of a column with noise."""
@@ -62,7 +60,7 @@ class Party:
         name = f"tau, of the {self.n_features} columns of party {index},"
         self.tau = None if tau is None else check_count(tau, name, most=self.n_features)
         if perturbation is not None:
-            perturbation.check(columns, sketch)
+            perturbation.check(columns, sketch, index)
         self.perturbation, self._cache = perturbation, cache
         self._rng = np.random.default_rng() if rng is None else rng
         self._n = sketch.n_samples
@@ -99,7 +97,7 @@ class Party:
         return dense if self.perturbation is None else self.perturbation.release(dense)
 
     def _check(self, query: Query) -> None:
-        """Refuse what is out of turn, or what the noise was not made for."""
+        """Refuse what is out of turn or of another shape."""
         if query.round != self._round + 1:
             raise ValueError(
                 f"party {self.index} awaits round {self._round + 1}, got round {query.round}"
@@ -108,9 +106,5 @@ class Party:
         if query.residual.shape != (size,) or not np.all(np.isfinite(query.residual)):
             raise ValueError(
                 f"a residual of {size} finite numbers is needed, got shape {query.residual.shape}"
-            )
-        if self.perturbation is not None and query.round > self.perturbation.rounds:
-            raise ValueError(
-                f"the noise was made for {self.perturbation.rounds} rounds, got round {query.round}"
             )
         self._round = query.round

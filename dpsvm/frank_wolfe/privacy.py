@@ -213,9 +213,10 @@ class DistributedCalibration:
         """The standard deviation of the noise on every number of a sketch."""
         return self.sensitivity / self.mu * UP
 
-    def noise_of(self, noise: Noise) -> PartyNoise:
+    def noise_of(self, party: int, noise: Noise) -> PartyNoise:
         """What a party adds to its messages."""
-        return PartyNoise(self, noise)
+        check_count(party, "party", least=0, most=self.parties - 1)
+        return PartyNoise(self, party, noise)
 
     def report(self) -> dict[str, Any]:
         """The figures behind the guarantee, and the paper's sensitivity beside ours."""
@@ -235,19 +236,26 @@ class DistributedCalibration:
 
 
 class PartyNoise:
-    """Noise on the choices and the sketches of one party.
+    """Noise on the choices and the sketches of one party, for as many rounds as were paid for.
 
     >>> calibration = DistributedCalibration.of(Sketch(4), 1, 1, 1e6, 1e-5, 1.0)
-    >>> calibration.noise_of(Noise()).choose(np.array([1.0, -5.0]), np.full(4, 0.1))
+    >>> noise = calibration.noise_of(0, Noise())
+    >>> noise.choose(np.array([1.0, -5.0]), np.full(4, 0.1))
     (1, 1)
+    >>> noise.choose(np.array([1.0, -5.0]), np.full(4, 0.1))
+    Traceback (most recent call last):
+    ...
+    ValueError: the noise was made for 1 rounds, all of which were made
     """
 
-    def __init__(self, calibration: DistributedCalibration, noise: Noise) -> None:
-        self._made_for, self._noise = calibration, noise
-        self.rounds = calibration.rounds
+    def __init__(self, calibration: DistributedCalibration, party: int, noise: Noise) -> None:
+        self._made_for, self._party, self._noise = calibration, party, noise
+        self._choices = self._sketches = 0  # made so far
 
-    def check(self, columns: Any, sketch: Sketch) -> None:
-        """Refuse another sketch, and entries above their public bound."""
+    def check(self, columns: Any, sketch: Sketch, party: int) -> None:
+        """Refuse another party, another sketch, and entries above their public bound."""
+        if party != self._party:
+            raise ValueError(f"the noise was made for party {self._party}, got party {party}")
         if sketch is not self._made_for.sketch:
             raise ValueError("the noise was made for another sketch")
         check_entries(columns, self._made_for.entry_bound, "entry_bound")
@@ -255,14 +263,23 @@ class PartyNoise:
     def choose(self, scores: Array, residual: Array) -> tuple[int, int]:
         """A vertex, by the exponential mechanism."""
         made_for = self._made_for
+        self._choices = self._counted(self._choices)
         sensitivity = score_sensitivity(residual, made_for.sketch, made_for.entry_bound)
         return choose_vertex(scores, sensitivity, made_for.choice_epsilon, self._noise)
 
     def release(self, sketched: Array) -> Array:
         """A sketch with Gaussian noise, on a public grid."""
         scale = self._made_for.scale
+        self._sketches = self._counted(self._sketches)
         noisy = sketched + self._noise.gaussian(scale, len(sketched))
         return to_grid(noisy, 2.0 ** math.floor(math.log2(scale)) * _GRID)
+
+    def _counted(self, made: int) -> int:
+        if made >= self._made_for.rounds:
+            raise ValueError(
+                f"the noise was made for {self._made_for.rounds} rounds, all of which were made"
+            )
+        return made + 1
 
 
 def check_entries(values: Any, bound: float, name: str) -> None:

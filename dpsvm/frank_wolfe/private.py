@@ -182,7 +182,7 @@ class PrivateDistributedFrankWolfe:
                 tau=self.tau,
                 cache=self.cache,
                 rng=rng,
-                perturbation=calibration.noise_of(noise),
+                perturbation=calibration.noise_of(k, noise),
             )
             for k, table in enumerate(tables)
         ]
