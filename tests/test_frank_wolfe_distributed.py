@@ -155,7 +155,7 @@ def test_with_some_columns_drawn_theorem_1_holds_with_p_the_least_share(problem)
     domain = L1Ball(12, 0.7) if problem == "l1" else product_of_balls([6, 6], 0.7)
     least = minimize(f, domain, step="line-search", max_iter=3000).value
     curves = []
-    for seed in range(20):
+    for seed in range(10):
         solver = DistributedFrankWolfe(
             radius=0.7, problem=problem, rounds=150, tau=2, random_state=seed
         )
