@@ -114,7 +114,8 @@ def test_labels_that_are_not_divided_by_n_a_wrong_sign_and_a_missing_radius_fail
     f = LeastSquares(A, y)
     start, right = f.value(np.zeros(12)), f.value(printed(A, y, 0.9, 400))
     assert right < 0.2 * start
-    assert f.value(printed(A, y, 0.9, 400, scale=60.0)) > 1.5 * right  # (13)
+    undivided = f.value(printed(A, y, 2.0, 400, scale=60.0))  # (13)
+    assert undivided - f.value(printed(A, y, 2.0, 400)) > 3.0 * start
     assert f.value(printed(A, y, 0.9, 400, sign=1.0)) > 2.0 * start  # (14) ascends
     # (15) without eta: unit atoms leave a ball of radius 0.2.
     assert np.abs(printed(A, y, 0.2, 400, size=1.0)).sum() > 0.5

@@ -6,6 +6,7 @@ import doctest
 import math
 import re
 import warnings
+from dataclasses import replace
 from importlib import import_module
 
 import numpy as np
@@ -36,6 +37,7 @@ from dpsvm.frank_wolfe.privacy import (
 from dpsvm.frank_wolfe.sketches import Sketch
 from dpsvm.privacy import BudgetAccountant, BudgetError
 from dpsvm.privacy.accounting import Gaussian, Pure, ZCdp, dp_accounting_epsilon, epsilon_of
+from dpsvm.privacy.audit.bounds import epsilon_at_least
 from dpsvm.privacy.noise import Noise
 from dpsvm.warnings import PrivacyLeakWarning
 
@@ -193,6 +195,36 @@ def test_halves_of_rho_allow_more_than_halves_of_epsilon_and_delta():
     assert 1 / found.mu < 56.9  # (1/2, delta/2) for the sketches alone, exactly
     advanced = 1.0 / (2 * math.sqrt(2 * 60 * math.log(2e5)))
     assert found.choice_epsilon > advanced
+
+
+def audited(calibration, runs=1000):
+    """A lower bound on the epsilon of a round, from the messages of two neighbouring parties."""
+    sketch, noise = calibration.sketch, Noise(7)
+    residual = np.linspace(-1.0, 1.0, sketch.size) / sketch.n_samples
+    j = int(np.argmax(np.linalg.norm(sketch.matrix, axis=0)))
+    column = np.zeros((sketch.n_samples, 1))
+    hits = []
+    for entry in (1.0, -1.0):
+        column[j] = entry
+        away = sketch.of(column)[:, 0] / sketch.n_samples  # the other neighbour has its negative
+        favoured = -np.sign(entry * sketch.back(residual)[j])
+        direction, count = entry * away, 0
+        for _ in range(runs):
+            party = Party(0, column, sketch, perturbation=calibration.noise_of(0, noise))
+            sent = party.answer(Query(1, residual))
+            # The log-likelihood ratio of +1 to -1, up to the weight of the choice.
+            ratio = 2.0 * float(sent.sketch @ direction) / calibration.scale**2
+            ratio += 0.5 * calibration.choice_epsilon * sent.sign * favoured * entry
+            count += ratio > 0.5 * calibration.mu**2
+        hits.append(count)
+    return epsilon_at_least(*hits, runs, delta=1e-5, confidence=1 - LEVEL)
+
+
+def test_an_audit_of_the_messages_finds_out_too_little_noise_and_only_that():
+    sound = DistributedCalibration.of(Sketch(20, 5), 1, 1, 1.0, 1e-5, 1.0)
+    assert audited(sound) <= 1.0
+    broken = replace(sound, mu=16 * sound.mu, choice_epsilon=16 * sound.choice_epsilon)
+    assert audited(broken) > 1.0
 
 
 # Runs
