@@ -88,6 +88,18 @@ class Noise:
         """
         return _scale(scale) * -np.log(self._tails(size))
 
+    def gumbel(self, scale: float, size: Size = 1) -> Array:
+        """Numbers of distribution function exp(-exp(-x / scale)).
+
+        Added to scores, the largest sum is at i with probability proportional to
+        exp(score_i / scale): the exponential mechanism.
+
+        >>> Noise(0).gumbel(1.0, 3).shape
+        (3,)
+        """
+        tail = np.minimum(self._tails(size), 1.0 - 2.0**-53)  # fine near 0: where sums are large
+        return np.asarray(_scale(scale) * -np.log(-np.log1p(-tail)))
+
     def spherical(self, dimension: int, scale: float) -> Array:
         """A vector of density proportional to exp(-norm / scale).
 

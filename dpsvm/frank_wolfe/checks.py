@@ -1,0 +1,74 @@
+"""What numbers and arrays have to be, said once."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+def check_positive(value: Any, name: str) -> float:
+    """Return a finite number above 0 as a float.
+
+    >>> check_positive(0, "radius")
+    Traceback (most recent call last):
+    ...
+    ValueError: radius must be a finite number above 0, got 0
+    """
+    real = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+    if not real or not 0.0 < float(value) < math.inf:
+        raise ValueError(f"{name} must be a finite number above 0, got {value!r}")
+    return float(value)
+
+
+def check_count(value: Any, name: str, least: int = 1, most: int | None = None) -> int:
+    """Return an integer within its limits.
+
+    >>> check_count(9, "tau", most=4)
+    Traceback (most recent call last):
+    ...
+    ValueError: tau must be an integer from 1 to 4, got 9
+    """
+    whole = isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
+    if not whole or value < least or (most is not None and value > most):
+        limits = f"from {least} on" if most is None else f"from {least} to {most}"
+        raise ValueError(f"{name} must be an integer {limits}, got {value!r}")
+    return int(value)
+
+
+def check_vector(value: Any, name: str, size: int | None = None) -> Array:
+    """Return finite numbers as a vector, of a size if one is given.
+
+    >>> check_vector([1.0, 2.0], "x", 3)
+    Traceback (most recent call last):
+    ...
+    ValueError: x must have 3 numbers, got 2
+    """
+    found = np.asarray(value, dtype=np.float64)
+    if found.ndim != 1:
+        raise ValueError(f"{name} must be a vector, got shape {found.shape}")
+    if size is not None and len(found) != size:
+        raise ValueError(f"{name} must have {size} numbers, got {len(found)}")
+    if not np.all(np.isfinite(found)):
+        raise ValueError(
+            f"{name} must hold finite numbers, got {found[~np.isfinite(found)][0].item()!r}"
+        )
+    return found
+
+
+def check_choice(value: Any, name: str, known: tuple[str, ...]) -> str:
+    """Return a word that is one of those known.
+
+    >>> check_choice("l3", "problem", ("l1", "product"))
+    Traceback (most recent call last):
+    ...
+    ValueError: problem must be 'l1' or 'product', got 'l3'
+    """
+    if not isinstance(value, str) or value not in known:
+        raise ValueError(f"{name} must be {' or '.join(map(repr, known))}, got {value!r}")
+    return value

@@ -1,0 +1,116 @@
+"""Frank-Wolfe: minimise a smooth convex f over a compact convex set X.
+
+    s = argmin over X of <s, grad f(x_t)>,    x_{t+1} = (1 - g) x_t + g s,    g = 2/(t+2)
+
+Required: x_0 in X. Ensured: every x_t in X, being a mean of points of X; f(x_t) - f* is at most the
+gap <x_t - s, grad f(x_t)>, as f lies above its tangent; and, C being the curvature of f over X, at
+most 2 C / (t + 2) from t = 1 on (Jaggi 2013).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpsvm.frank_wolfe.checks import check_count, check_vector
+from dpsvm.frank_wolfe.history import History, Iteration, Result
+from dpsvm.frank_wolfe.objectives import Point, Smooth, point_of
+from dpsvm.frank_wolfe.sets import Atom, ConvexSet
+from dpsvm.frank_wolfe.steps import make_schedule
+
+Array = NDArray[np.float64]
+
+Callback = Callable[[Iteration, Array], Any]
+"""Called with every iteration and its point, which it must not change; true ends the run."""
+
+Oracle = Callable[[Array], Array]
+"""Takes a gradient, gives a point of the set that minimises <s, gradient>."""
+
+
+def minimize(
+    f: Smooth,
+    lmo: ConvexSet | Oracle,
+    x0: Any = None,
+    *,
+    step: Any = "diminishing",
+    max_iter: int = 1000,
+    tol: float = 0.0,
+    callback: Callback | None = None,
+    bound: Callable[[int], float] | None = None,
+) -> Result:
+    """Minimise f over the set of an oracle.
+
+    lmo : a set, or a callable that takes a gradient; then x0 must be given and lie in the set
+    step : "diminishing" 2/(t+2), "line-search", or a callable of t
+    tol : stop when the gap is at most this
+    bound : what theory says of f(x_t) - f*, for the history
+
+    >>> from dpsvm.frank_wolfe import L1Ball, LeastSquares
+    >>> f = LeastSquares(np.eye(2), [3.0, 1.0])
+    >>> found = minimize(f, L1Ball(2, 2.0), step="line-search")
+    >>> found.x, found.gap, found.ending
+    (array([2., 0.]), 0.0, 'gap')
+    """
+    max_iter, schedule = check_count(max_iter, "max_iter", least=0), make_schedule(step)
+    tol = check_tolerance(tol)
+    point = point_of(f, starting_point(lmo, x0))
+    oracle: Any = getattr(lmo, "atom", None) or getattr(lmo, "lmo", lmo)
+    history = History()
+    for t in range(max_iter + 1):
+        gradient = point.gradient()
+        check_gradient(gradient)
+        vertex = oracle(gradient)
+        gap = _gap(point.x, vertex, gradient)
+        ending = "gap" if gap <= tol else "iterations" if t == max_iter else ""
+        length = float("nan")
+        if not ending:
+            length = point.best_step_toward(vertex) if schedule is None else schedule(t)
+        past = float("nan") if bound is None else bound(t)
+        record = Iteration(t, point.value(), gap, length, past)
+        history.iterations.append(record)
+        if callback is not None and callback(record, point.x):
+            ending = ending or "stopped"
+        if ending:
+            break
+        point.toward(vertex, length)
+    return _result(point, gap, t, ending, history)
+
+
+def starting_point(lmo: Any, x0: Any) -> Array:
+    """Where a run starts: a point of the set, its own if none is given."""
+    if not hasattr(lmo, "contains"):
+        if x0 is None:
+            raise ValueError("x0 must be given with an oracle that is no set, got None")
+        return check_vector(x0, "x0")
+    if x0 is None:
+        return np.asarray(lmo.start())
+    start = check_vector(x0, "x0", lmo.dimension)
+    if not lmo.contains(start):
+        raise ValueError(f"x0 must lie in the set, got {x0!r}")
+    return start
+
+
+def check_tolerance(tol: Any) -> float:
+    """A tolerance from 0 on."""
+    if isinstance(tol, bool) or not 0.0 <= float(tol) < float("inf"):
+        raise ValueError(f"tol must be a finite number from 0 on, got {tol!r}")
+    return float(tol)
+
+
+def check_gradient(gradient: Array) -> None:
+    """Refuse what no oracle can answer."""
+    if not np.all(np.isfinite(gradient)):
+        raise ValueError("the gradient is not finite: scale the data")
+
+
+def _gap(x: Array, vertex: Array | Atom, gradient: Array) -> float:
+    if isinstance(vertex, Atom):
+        return float(x @ gradient) - vertex.value * float(gradient[vertex.index])
+    return float((x - vertex) @ gradient)
+
+
+def _result(point: Point, gap: float, steps: int, ending: str, history: History) -> Result:
+    return Result(point.x, history.iterations[-1].value, gap, steps, ending, history)

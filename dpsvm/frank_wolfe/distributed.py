@@ -1,0 +1,220 @@
+"""Frank-Wolfe over columns that K parties hold: the loop in one process, settings and results.
+
+Every round each party sends one signed index and m numbers, none of them a score or a weight:
+K T integers and at most m K T numbers in T rounds, counted in the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from dpsvm.frank_wolfe.checks import check_choice, check_count, check_positive, check_vector
+from dpsvm.frank_wolfe.coordinator import PROBLEMS, Coordinator
+from dpsvm.frank_wolfe.messages import Traffic
+from dpsvm.frank_wolfe.party import Party
+from dpsvm.frank_wolfe.sketches import Sketch
+from dpsvm.frank_wolfe.steps import make_schedule
+from dpsvm.privacy.guarantee import Guarantee
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Round:
+    """One round, as whoever sees the messages and the labels knows it."""
+
+    round: int  # from 1
+    released_value: float  # f_J(x) after it, from messages and labels
+    step: float  # 0 if every proposal pointed uphill
+    traffic: Traffic  # of all the rounds so far
+
+
+Watch = Callable[[Round, Sequence[Array]], Any]
+"""Called after every round with the weights of the parties; true ends the run, if not private."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DistributedResult:
+    """A model over the parties' columns, and what it took."""
+
+    x: Array  # of all the columns, in the order of the parties
+    weights: list[Array]  # x_(k), of each party
+    released_value: float  # f_J(x), from messages and labels
+    value: float | None  # f(x); None of a private run, which does not tell it
+    n_rounds: int
+    traffic: Traffic
+    rounds: list[Round] = field(default_factory=list)
+    guarantee: Guarantee | None = None
+    report: dict[str, Any] | None = None
+
+
+def run(
+    coordinator: Coordinator,
+    parties: Sequence[Party],
+    rounds: int,
+    watch: Callable[[Coordinator], bool] | None = None,
+) -> None:
+    """Query, answer, gather, for so many rounds or until ``watch`` says to stop.
+
+    >>> sketch = Sketch(2)
+    >>> parties = [Party(k, np.eye(2)[:, [k]], sketch) for k in range(2)]
+    >>> coordinator = Coordinator(np.array([3.0, 1.0]), sketch, [1, 1], [2.0], schedule=None)
+    >>> run(coordinator, parties, rounds=3)
+    >>> coordinator.weights, coordinator.traffic.up_integers
+    ([array([2.]), array([0.])], 6)
+    """
+    query = coordinator.open()
+    for _ in range(rounds):
+        query = coordinator.gather([party.answer(query) for party in parties])
+        if watch is not None and watch(coordinator):
+            break
+
+
+def check_blocks(blocks: Any, target: Any) -> tuple[list[Any], Array]:
+    """Tables of the same rows, one for each party, and their labels."""
+    if not isinstance(blocks, (list, tuple)) or not blocks:
+        raise ValueError("blocks must be a list of tables, one for each party")
+    tables = [
+        sparse.csc_array(one, dtype=np.float64)
+        if sparse.issparse(one)
+        else np.asarray(one, dtype=np.float64)
+        for one in blocks
+    ]
+    y = check_vector(target, "y")
+    for k, table in enumerate(tables):
+        if table.ndim != 2 or table.shape[0] != len(y) or table.shape[1] == 0:
+            raise ValueError(
+                f"party {k} must have a table of {len(y)} rows and a column or more, got shape "
+                f"{table.shape}"
+            )
+        if not np.all(np.isfinite(table.data if sparse.issparse(table) else table)):
+            raise ValueError(f"party {k} must have finite numbers, got nan or infinity")
+    return tables, y
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DistributedFrankWolfe:
+    """The lasso over columns that parties hold, by proposals and sketches.
+
+    radius : of the l1 ball; in problem "product" one for all the parties, or one for each
+    problem : "l1" or "product", see :mod:`~dpsvm.frank_wolfe.coordinator`
+    sketch, sketch_seed : m, and the public seed of J; None sends whole columns
+    tau : how many columns a party looks at in a round; None is all of them
+    step : "diminishing" 2/(p t + 2), p = min tau / d_k, "line-search" in the sketch, or a callable
+    cache : send the sketch of a column only once
+
+    >>> A = np.random.default_rng(0).standard_normal((50, 6))
+    >>> solver = DistributedFrankWolfe(radius=1.0, rounds=40)
+    >>> found = solver.solve([A[:, :4], A[:, 4:]], A[:, 0])
+    >>> found.traffic.up_integers, [len(part) for part in found.weights]
+    (80, [4, 2])
+    """
+
+    radius: Any
+    problem: str = "l1"
+    rounds: int = 100
+    sketch: int | None = None
+    sketch_seed: int = 0
+    tau: int | None = None
+    step: Any = "diminishing"
+    cache: bool = True
+    random_state: Any = None
+
+    def solve(self, blocks: Any, y: Any, watch: Watch | None = None) -> DistributedResult:
+        """Run the parties and the coordinator in this process."""
+        tables, target = check_blocks(blocks, y)
+        sketch = Sketch(len(target), self.sketch, self.sketch_seed)
+        rng = np.random.default_rng(self.random_state)
+        parties = [
+            Party(k, table, sketch, tau=self.tau, cache=self.cache, rng=rng)
+            for k, table in enumerate(tables)
+        ]
+        coordinator = make_coordinator(self, target, sketch, parties)
+        rounds = watched_run(coordinator, parties, check_count(self.rounds, "rounds"), watch)
+        fitted = np.add.reduce(
+            [np.asarray(A @ x) for A, x in zip(tables, coordinator.weights, strict=True)]
+        )
+        residual = fitted - target
+        value = float(residual @ residual) / (2.0 * len(target))
+        return make_result(coordinator, rounds, value=value)
+
+
+def make_coordinator(
+    settings: Any, target: Array, sketch: Sketch, parties: Sequence[Party]
+) -> Coordinator:
+    """The coordinator for the radius, the problem and the step of the settings."""
+    problem = check_choice(settings.problem, "problem", PROBLEMS)
+    sizes = [party.n_features for party in parties]
+    if np.ndim(settings.radius) == 0:
+        radii = [check_positive(settings.radius, "radius")]
+        radii = radii if problem == "l1" else radii * len(sizes)
+    else:
+        radii = [check_positive(one, "radius") for one in settings.radius]
+        if problem == "l1" or len(radii) != len(sizes):
+            wanted = "one number" if problem == "l1" else f"one number or {len(sizes)}"
+            raise ValueError(
+                f"radius must be {wanted} in problem {problem!r}, got {settings.radius!r}"
+            )
+    tau = settings.tau
+    sampled = tau is not None and any(tau < size for size in sizes)
+    p = min(tau / size for size in sizes) if tau is not None else 1.0
+    return Coordinator(
+        target,
+        sketch,
+        sizes,
+        radii,
+        schedule=make_schedule(settings.step, p),
+        problem=problem,
+        cautious=sampled,
+    )
+
+
+def watched_run(
+    coordinator: Coordinator,
+    parties: Sequence[Party],
+    rounds: int,
+    watch: Watch | None,
+    *,
+    stoppable: bool = True,
+) -> list[Round]:
+    """Run, and note every round."""
+    noted: list[Round] = []
+
+    def note(coordinator: Coordinator) -> bool:
+        one = Round(
+            coordinator.round, coordinator.released_value, coordinator.step, coordinator.traffic
+        )
+        noted.append(one)
+        stop = watch is not None and bool(watch(one, coordinator.weights))
+        return stop and stoppable
+
+    run(coordinator, parties, rounds, note)
+    return noted
+
+
+def make_result(
+    coordinator: Coordinator,
+    rounds: list[Round],
+    *,
+    value: float | None = None,
+    guarantee: Guarantee | None = None,
+    report: dict[str, Any] | None = None,
+) -> DistributedResult:
+    """What is kept of a run."""
+    return DistributedResult(
+        x=np.concatenate(coordinator.weights),
+        weights=coordinator.weights,
+        released_value=coordinator.released_value,
+        value=value,
+        n_rounds=coordinator.round,
+        traffic=coordinator.traffic,
+        rounds=rounds,
+        guarantee=guarantee,
+        report=report,
+    )

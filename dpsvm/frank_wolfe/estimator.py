@@ -1,0 +1,339 @@
+"""The lasso over an l1 ball as a scikit-learn estimator, with or without parties and privacy."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from dpsvm.admm.callbacks import Rounds
+from dpsvm.admm.sharing.blocks import checked_blocks, cut, is_blocks, names_of, split
+from dpsvm.frank_wolfe.checks import check_positive
+from dpsvm.frank_wolfe.core import check_tolerance, minimize
+from dpsvm.frank_wolfe.distributed import DistributedFrankWolfe, DistributedResult
+from dpsvm.frank_wolfe.messages import Traffic
+from dpsvm.frank_wolfe.objectives import LeastSquares
+from dpsvm.frank_wolfe.private import PrivateDistributedFrankWolfe, PrivateFrankWolfe
+from dpsvm.frank_wolfe.sets import L1Ball
+from dpsvm.privacy.accountant import BudgetAccountant
+from dpsvm.privacy.guarantee import Guarantee
+
+Array = NDArray[np.float64]
+
+_OF_PARTIES = ("problem", "sketch", "sketch_seed", "tau", "cache")
+_OF_PRIVACY = ("delta", "entry_bound", "label_bound", "public_labels", "accountant")
+_TOL = 1e-3
+_CALLER = 5  # frames from a warning to whoever called fit
+
+
+class FrankWolfeLasso(CallbackSupportMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Least squares under |coef|_1 <= eta, by Frank-Wolfe.
+
+    Minimises |X w - y|^2 / (2 n). scikit-learn's ``Lasso(alpha, fit_intercept=False)`` has the same
+    solutions, eta being the norm of its own. There is no intercept: centre the data.
+
+    Parameters
+    ----------
+    eta : float, default=1.0
+        The radius of the l1 ball; of each party's own in problem "product".
+    step : {"diminishing", "line-search"} or callable, default=None
+        2/(t+2), or the exact minimum on the way. None is the line search, in a private fit the
+        other; a central private fit takes no line search, which would read the data.
+    max_iter : int, default=1000
+        Steps at most; the number of rounds with parties or privacy, where all of them are made.
+    tol : float, default=None
+        Stop when the gap, which is at least the distance to the optimum, is at most this share of
+        |y|^2 / (2 n), the objective of w = 0. None is 1e-3. Without parties and privacy only.
+    problem : {"l1", "product"}, default=None
+        With parties: |w|_1 <= eta, which is None, or |w_(k)|_1 <= eta for each party k.
+    sketch, sketch_seed : int, default=None
+        With parties: the numbers sent for a column, and the public seed of the sketch, None being
+        0. Without a sketch whole columns are sent.
+    tau : int, default=None
+        With parties: how many columns a party looks at in a round; None is all of them.
+    cache : bool, default=None
+        With parties: whether the sketch of a column is sent only once; None is True.
+    epsilon, delta : float, default=None
+        Of a private fit. Without parties delta may be left out; then the guarantee is pure.
+    entry_bound, label_bound : float, default=None
+        Public bounds on the entries of X and of y, which a private fit needs; it refuses larger
+        ones. With parties labels are public, and have no bound.
+    public_labels : bool, default=None
+        A private fit with parties needs True: it does not protect labels.
+    accountant : BudgetAccountant, default=None
+        Charged by a private fit before anything is released.
+    random_state : int, Generator or None, default=None
+        Of the noise and of the columns looked at. A seed warns in a private fit.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+    intercept_ : float
+        0.
+    n_iter_ : int
+        Steps, or rounds.
+    objective_, dual_gap_ : float
+        At ``coef_``; None where they are not known, or would not be private.
+    history_ : History, list of Round, or None
+        What happened in every step, or round.
+    traffic_ : Traffic or None
+        What the parties sent.
+    privacy_guarantee_ : Guarantee or None
+        Also as ``epsilon_``, ``delta_`` and ``neighbouring_``.
+    privacy_report_ : dict or None
+        The figures behind it.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((50, 4))
+    >>> model = FrankWolfeLasso(eta=2.0).fit(X, 3.0 * X[:, 1])
+    >>> model.coef_
+    array([0., 2., 0., 0.])
+    >>> split = FrankWolfeLasso(eta=2.0, max_iter=20).fit(X, 3.0 * X[:, 1], parties=[2, 2])
+    >>> split.coef_, split.traffic_.up_integers
+    (array([0., 2., 0., 0.]), 40)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "accountant": [BudgetAccountant, None],
+        "cache": ["boolean", None],
+        "public_labels": ["boolean", None],
+    }
+
+    def __init__(
+        self,
+        eta: float = 1.0,
+        *,
+        step: Any = None,
+        max_iter: int = 1000,
+        tol: float | None = None,
+        problem: str | None = None,
+        sketch: int | None = None,
+        sketch_seed: int | None = None,
+        tau: int | None = None,
+        cache: bool | None = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        entry_bound: float | None = None,
+        label_bound: float | None = None,
+        public_labels: bool | None = None,
+        accountant: BudgetAccountant | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.eta = eta
+        self.step = step
+        self.max_iter = max_iter
+        self.tol = tol
+        self.problem = problem
+        self.sketch = sketch
+        self.sketch_seed = sketch_seed
+        self.tau = tau
+        self.cache = cache
+        self.epsilon = epsilon
+        self.delta = delta
+        self.entry_bound = entry_bound
+        self.label_bound = label_bound
+        self.public_labels = public_labels
+        self.accountant = accountant
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "coef_")
+
+    def fit(self, X: Any, y: Any, parties: Sequence[Any] | None = None) -> Self:
+        """Fit the coefficients.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features), or a list of tables, one for each party
+            Dense or sparse; rows of the tables belong to the same samples.
+        y : array-like of shape (n_samples,)
+            Numbers, held by the coordinator.
+        parties : sequence, optional
+            How one table is split: the numbers of columns of the parties, or the columns of each.
+            Without it, and with one table, there are no parties.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        self._fit(X, y, parties)
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Return the predictions X w.
+
+        Parameters
+        ----------
+        X : table, or list of tables, as in ``fit``
+            The samples.
+
+        Returns
+        -------
+        predictions : ndarray of shape (n_samples,)
+            One number per sample.
+        """
+        check_is_fitted(self)
+        if is_blocks(X):
+            blocks = checked_blocks(X, self._layout)
+        else:
+            table = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
+            blocks = cut(table, self._layout)
+        parts = [
+            np.asarray(block @ self.coef_[places])
+            for block, places in zip(blocks, self._layout, strict=True)
+        ]
+        return np.asarray(np.add.reduce(parts))
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def _fit(self, X: Any, y: Any, parties: Sequence[Any] | None) -> None:
+        """Fit. What can be refused is, before a charge."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)  # a fit that fails leaves no fitted model
+        self._validate_params()
+        distributed = parties is not None or is_blocks(X)
+        self._check_effects(distributed)
+        blocks, target = self._data(X, y, parties)
+        tasks = Rounds(self, int(self.max_iter) + 1, {"X": X, "y": y})
+
+        def tick(*_: Any) -> bool:
+            tasks.begin()
+            return tasks.end()
+
+        self.intercept_ = 0.0
+        self.history_: Any = None
+        self.traffic_: Traffic | None = None
+        self.objective_: float | None = None
+        self.dual_gap_: float | None = None
+        if distributed:
+            self._fit_parties(blocks, target, tick)
+        elif self.epsilon is not None:
+            self._fit_private(blocks[0], target, tick)
+        else:
+            self._fit_central(blocks[0], target, tick)
+        tasks.close()
+
+    def _check_effects(self, distributed: bool) -> None:
+        """Refuse settings that would have no effect."""
+        private = self.epsilon is not None
+        for names, wanted, there in (
+            (_OF_PARTIES, "parties", distributed),
+            (_OF_PRIVACY, "an epsilon", private),
+        ):
+            for name in names:
+                if not there and (value := getattr(self, name)) is not None:
+                    raise ValueError(f"{name} goes with {wanted}, got {name}={value!r} without")
+        if self.tol is not None and (distributed or private):
+            raise ValueError(f"tol is for a fit without parties and privacy, got {self.tol!r}")
+        if private:
+            unused = "label_bound" if distributed else "public_labels"
+            if getattr(self, unused) is not None:
+                kind = "with" if distributed else "without"
+                raise ValueError(f"a private fit {kind} parties takes no {unused}")
+            for name in ("entry_bound", "delta" if distributed else "label_bound"):
+                if getattr(self, name) is None:
+                    raise ValueError(f"a private fit like this needs {name}, got None")
+            if not distributed and self.step not in (None, "diminishing"):
+                raise ValueError(
+                    f"a central private fit takes step='diminishing' alone, got {self.step!r}"
+                )
+
+    def _data(self, X: Any, y: Any, parties: Sequence[Any] | None) -> tuple[list[Any], Array]:
+        blocks, self._layout = split(X, parties)
+        if is_blocks(X):
+            self.n_features_in_ = sum(block.shape[1] for block in blocks)
+            if (names := names_of(X)) is not None:
+                self.feature_names_in_ = names
+        else:
+            validate_data(self, X, skip_check_array=True)
+        if y is None:
+            raise ValueError("y must be given: requires y to be passed, but the target y is None")
+        target = np.asarray(column_or_1d(y, warn=True), dtype=np.float64)
+        if not np.all(np.isfinite(target)):
+            raise ValueError("y must hold finite numbers: it has NaN or infinity")
+        if len(target) != blocks[0].shape[0]:
+            raise ValueError(f"X has {blocks[0].shape[0]} rows and y {len(target)}")
+        return blocks, target
+
+    def _fit_central(self, table: Any, target: Array, tick: Any) -> None:
+        f, ball = (
+            LeastSquares(table, target),
+            L1Ball(table.shape[1], check_positive(self.eta, "eta")),
+        )
+        share = check_tolerance(_TOL if self.tol is None else self.tol)
+        found = minimize(
+            f,
+            ball,
+            step="line-search" if self.step is None else self.step,
+            max_iter=int(self.max_iter),
+            tol=share * f.value(ball.start()),
+            callback=tick,
+        )
+        self.coef_, self.n_iter_, self.history_ = found.x, found.n_iter, found.history
+        self.objective_, self.dual_gap_ = found.value, found.gap
+        self._keep_privacy(None, None)
+        if found.ending == "iterations":
+            warnings.warn(
+                f"the gap is {found.gap:.3g} after max_iter = {self.max_iter} steps; a larger "
+                "max_iter or tol, or a smaller eta, ends the fit",
+                ConvergenceWarning,
+                stacklevel=_CALLER,
+            )
+
+    def _fit_private(self, table: Any, target: Array, tick: Any) -> None:
+        names = ("epsilon", "delta", "entry_bound", "label_bound", "accountant", "random_state")
+        settings: dict[str, Any] = {name: getattr(self, name) for name in names}
+        settings |= {"radius": check_positive(self.eta, "eta"), "rounds": int(self.max_iter)}
+        found = PrivateFrankWolfe(**settings).solve(table, target, tick)
+        self.coef_, self.n_iter_ = found.x, len(found.choices)
+        self._keep_privacy(found.guarantee, found.report)
+
+    def _fit_parties(self, blocks: list[Any], target: Array, tick: Any) -> None:
+        settings: dict[str, Any] = {
+            "radius": check_positive(self.eta, "eta"),
+            "rounds": int(self.max_iter),
+            "problem": "l1" if self.problem is None else self.problem,
+            "sketch": self.sketch,
+            "sketch_seed": 0 if self.sketch_seed is None else self.sketch_seed,
+            "tau": self.tau,
+            "cache": True if self.cache is None else self.cache,
+            "random_state": self.random_state,
+        }
+        private, usual = self.epsilon is not None, "line-search"
+        if private:
+            names = ("epsilon", "delta", "entry_bound", "accountant")
+            settings |= {name: getattr(self, name) for name in names}
+            settings["public_labels"], usual = bool(self.public_labels), "diminishing"
+        settings["step"] = usual if self.step is None else self.step
+        kind = PrivateDistributedFrankWolfe if private else DistributedFrankWolfe
+        found: DistributedResult = kind(**settings).solve(blocks, target, tick)
+        coef = np.zeros(self.n_features_in_)
+        for places, weights in zip(self._layout, found.weights, strict=True):
+            coef[places] = weights
+        self.coef_, self.n_iter_, self.objective_ = coef, found.n_rounds, found.value
+        self.history_, self.traffic_ = found.rounds, found.traffic
+        self._keep_privacy(found.guarantee, found.report)
+
+    def _keep_privacy(self, guarantee: Guarantee | None, report: dict[str, Any] | None) -> None:
+        self.privacy_guarantee_, self.privacy_report_ = guarantee, report
+        self.epsilon_ = None if guarantee is None else guarantee.epsilon
+        self.delta_ = None if guarantee is None else guarantee.delta
+        self.neighbouring_ = None if guarantee is None else guarantee.neighbouring

@@ -1,0 +1,93 @@
+"""What travels between the coordinator and a party, and how much of it there was.
+
+A party never sends a column, a score or a weight: one signed index, and the sketch of that column.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+_COUNT = 8  # bytes of an integer
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """From the coordinator to every party, before a round.
+
+    >>> Query(1, np.zeros(100)).nbytes
+    808
+    """
+
+    round: int
+    residual: Array  # q - J y / n, q = J A x / n, m numbers
+
+    @property
+    def nbytes(self) -> int:
+        """Its size on a wire, without framing."""
+        return _COUNT + self.residual.nbytes
+
+
+@dataclass(frozen=True, eq=False)
+class Proposal:
+    """From a party to the coordinator: a vertex, and how its column looks.
+
+    >>> Proposal(1, 0, -3, np.zeros(100)).nbytes
+    824
+    >>> Proposal(1, 0, -3, None).column, Proposal(1, 0, -3, None).sign
+    (2, -1)
+    """
+
+    round: int
+    party: int
+    choice: int  # +(i + 1) or -(i + 1): the vertex +e_i or -e_i, i counted within the party
+    sketch: Array | None  # J a_i / n, in a private mode with noise; None if it was sent before
+
+    @property
+    def column(self) -> int:
+        """The column that is proposed."""
+        return abs(self.choice) - 1
+
+    @property
+    def sign(self) -> int:
+        """The sign of its weight."""
+        return 1 if self.choice > 0 else -1
+
+    @property
+    def nbytes(self) -> int:
+        """Its size on a wire, without framing."""
+        return 3 * _COUNT + (0 if self.sketch is None else self.sketch.nbytes)
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What was sent, rounds and names of senders left out.
+
+    >>> Traffic(up_integers=2, up_floats=200, down_floats=200) + Traffic(1, 100, 100)
+    Traffic(up_integers=3, up_floats=300, down_floats=300)
+    """
+
+    up_integers: int = 0
+    up_floats: int = 0
+    down_floats: int = 0
+
+    def __add__(self, other: Traffic) -> Traffic:
+        return Traffic(
+            self.up_integers + other.up_integers,
+            self.up_floats + other.up_floats,
+            self.down_floats + other.down_floats,
+        )
+
+
+def longest_uplink(parties: int, rounds: int, size: int) -> Traffic:
+    """K T integers and m K T floats up: what a run without a cache sends, no more and no less.
+
+    >>> longest_uplink(parties=4, rounds=20, size=100)
+    Traffic(up_integers=80, up_floats=8000, down_floats=8000)
+    """
+    answers = parties * rounds
+    return Traffic(answers, answers * size, answers * size)

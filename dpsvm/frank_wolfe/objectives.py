@@ -1,0 +1,241 @@
+"""Smooth convex functions, and points that move about while their gradients are kept.
+
+:class:`LeastSquares` is the function of the lasso, f(x) = |A x - y|^2 / (2 n), gradient
+A'(A x - y) / n. Moving towards a vertex c e_i by a step t,
+
+    A x <- (1 - t) A x + t c a_i,      A'A x / n <- (1 - t) A'A x / n + t c A'a_i / n,
+
+costs O(n + d) once A'a_i / n is known: it is kept for every vertex that was ever moved to. Errors
+of rounding shrink by 1 - t with everything else. Moving in a few blocks keeps A x alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.optimize import brentq
+
+from dpsvm.frank_wolfe.checks import check_vector
+from dpsvm.frank_wolfe.sets import Atom
+
+Array = NDArray[np.float64]
+
+
+class Smooth(Protocol):
+    """A differentiable convex function."""
+
+    def value(self, x: Array) -> float:
+        """f(x)."""
+
+    def gradient(self, x: Array) -> Array:
+        """The gradient at x."""
+
+
+class Function:
+    """A function given by two callables.
+
+    >>> f = Function(lambda x: float(x @ x), lambda x: 2 * x)
+    >>> f.gradient(np.array([1.0, 2.0]))
+    array([2., 4.])
+    """
+
+    def __init__(self, value: Callable[[Array], float], gradient: Callable[[Array], Array]) -> None:
+        self.value, self.gradient = value, gradient
+
+
+class LeastSquares:
+    """|A x - y|^2 / (2 n), A dense or sparse with n rows and d columns.
+
+    >>> f = LeastSquares(np.eye(2), [1.0, 2.0])
+    >>> f.value(np.zeros(2)), f.gradient(np.zeros(2))
+    (1.25, array([-0.5, -1. ]))
+    """
+
+    def __init__(self, matrix: Any, target: Any) -> None:
+        if sparse.issparse(matrix):
+            self.matrix: Any = sparse.csc_array(matrix, dtype=np.float64)
+            self.transpose: Any = sparse.csr_array(self.matrix.T)
+            numbers = self.matrix.data
+        else:
+            self.matrix = np.asfortranarray(np.asarray(matrix, dtype=np.float64))
+            self.transpose = self.matrix.T
+            numbers = self.matrix
+        if self.matrix.ndim != 2 or 0 in self.matrix.shape:
+            raise ValueError(f"a matrix with rows and columns is needed, got {self.matrix.shape}")
+        if not np.all(np.isfinite(numbers)):
+            raise ValueError("the matrix must hold finite numbers, got nan or infinity")
+        self.n_samples, self.n_features = map(int, self.matrix.shape)
+        self.target = check_vector(target, "target", self.n_samples)
+        self.moment = np.asarray(self.transpose @ self.target) / self.n_samples  # A'y / n
+
+    def value(self, x: Array) -> float:
+        """f(x)."""
+        residual = self.matrix @ x - self.target
+        return float(residual @ residual) / (2.0 * self.n_samples)
+
+    def gradient(self, x: Array) -> Array:
+        """A'(A x - y) / n."""
+        return np.asarray(self.transpose @ (self.matrix @ x - self.target)) / self.n_samples
+
+    def hessian(self) -> Array:
+        """A'A / n, dense."""
+        product = self.transpose @ self.matrix
+        dense = product.toarray() if sparse.issparse(product) else product
+        return np.asarray(dense) / self.n_samples
+
+    def column(self, index: int) -> Array:
+        """One column of A, dense."""
+        if sparse.issparse(self.matrix):
+            column = np.zeros(self.n_samples)
+            part = slice(self.matrix.indptr[index], self.matrix.indptr[index + 1])
+            column[self.matrix.indices[part]] = self.matrix.data[part]
+            return column
+        return np.asarray(self.matrix[:, index])
+
+    def track(self, x: Array) -> LeastSquaresPoint:
+        """A point that moves."""
+        return LeastSquaresPoint(self, x)
+
+
+class Point:
+    """A point x of any smooth function; nothing is kept but x.
+
+    >>> point = Point(Function(lambda x: float(x @ x) / 2, lambda x: x), np.zeros(2))
+    >>> point.toward(np.array([2.0, 0.0]), 0.5)
+    >>> point.x, point.value()
+    (array([1., 0.]), 0.5)
+    >>> point.best_step(np.array([-4.0, 0.0]))
+    0.25
+    """
+
+    def __init__(self, function: Smooth, x: Array) -> None:
+        self.function, self.x = function, x.copy()
+
+    def value(self) -> float:
+        """f(x)."""
+        return float(self.function.value(self.x))
+
+    def gradient(self) -> Array:
+        """The gradient at x."""
+        return np.asarray(self.function.gradient(self.x), dtype=np.float64)
+
+    def gradients_in(self, blocks: Sequence[slice]) -> list[Array]:
+        """Its parts in some blocks."""
+        gradient = self.gradient()
+        return [gradient[block] for block in blocks]
+
+    def best_step(self, direction: Array) -> float:
+        """The t in [0, 1] with the least f(x + t direction): where its derivative is 0."""
+
+        def slope(t: float) -> float:
+            return float(direction @ self.function.gradient(self.x + t * direction))
+
+        if slope(0.0) >= 0.0:
+            return 0.0
+        if slope(1.0) <= 0.0:
+            return 1.0
+        return float(brentq(slope, 0.0, 1.0, xtol=1e-15))
+
+    def best_step_toward(self, vertex: Array | Atom) -> float:
+        """The same towards a point."""
+        if isinstance(vertex, Atom):
+            direction = -self.x
+            direction[vertex.index] += vertex.value
+            return self.best_step(direction)
+        return self.best_step(vertex - self.x)
+
+    def toward(self, vertex: Array | Atom, step: float) -> None:
+        """x <- (1 - step) x + step vertex."""
+        self.x *= 1.0 - step
+        if isinstance(vertex, Atom):
+            self.x[vertex.index] += step * vertex.value
+        else:
+            self.x += step * vertex
+
+    def along(self, block: slice, change: Array) -> None:
+        """x <- x + change, in one block."""
+        self.x[block] += change
+
+
+class LeastSquaresPoint(Point):
+    """A point of a :class:`LeastSquares`, with A x, and A'A x / n while it moves by atoms.
+
+    >>> point = LeastSquares(np.eye(2), [1.0, 2.0]).track(np.zeros(2))
+    >>> point.toward(Atom(1, 4.0), 0.5)
+    >>> point.value(), point.gradient()
+    (0.25, array([-0.5,  0. ]))
+    """
+
+    def __init__(self, function: LeastSquares, x: Array) -> None:
+        super().__init__(function, x)
+        self._f = function
+        self._fitted = np.asarray(function.matrix @ self.x)
+        self._curved: Array | None = None  # A'A x / n, None if x moved otherwise since
+        self._gram: dict[int, Array] = {}  # A'a_i / n of every atom moved to
+
+    def value(self) -> float:
+        """f(x)."""
+        residual = self._fitted - self._f.target
+        return float(residual @ residual) / (2.0 * self._f.n_samples)
+
+    def gradient(self) -> Array:
+        """A'A x / n - A'y / n."""
+        if self._curved is None:
+            self._curved = np.asarray(self._f.transpose @ self._fitted) / self._f.n_samples
+        return np.asarray(self._curved - self._f.moment)
+
+    def gradients_in(self, blocks: Sequence[slice]) -> list[Array]:
+        """Its parts in some blocks, from their columns alone."""
+        residual = (self._fitted - self._f.target) / self._f.n_samples
+        return [np.asarray(self._f.transpose[block] @ residual) for block in blocks]
+
+    def best_step(self, direction: Array) -> float:
+        """-<direction, gradient> / (|A direction|^2 / n), cut off at 0 and at 1."""
+        return self._least_along(np.asarray(self._f.matrix @ direction))
+
+    def best_step_toward(self, vertex: Array | Atom) -> float:
+        """The same towards a point, from one column if that is an atom."""
+        if isinstance(vertex, Atom):
+            return self._least_along(vertex.value * self._f.column(vertex.index) - self._fitted)
+        return self._least_along(np.asarray(self._f.matrix @ vertex) - self._fitted)
+
+    def _least_along(self, moved: Array) -> float:
+        slope = -float(moved @ (self._fitted - self._f.target))
+        curvature = float(moved @ moved)
+        if slope <= 0.0:
+            return 0.0
+        return 1.0 if slope >= curvature else slope / curvature
+
+    def toward(self, vertex: Array | Atom, step: float) -> None:
+        """x <- (1 - step) x + step vertex."""
+        super().toward(vertex, step)
+        self._fitted *= 1.0 - step
+        if not isinstance(vertex, Atom):
+            self._fitted += step * np.asarray(self._f.matrix @ vertex)
+            self._curved = None
+            return
+        index, value = vertex.index, vertex.value
+        column = self._f.column(index)
+        self._fitted += (step * value) * column
+        if self._curved is not None:
+            if index not in self._gram:
+                product = np.asarray(self._f.transpose @ column)
+                self._gram[index] = product / self._f.n_samples
+            self._curved *= 1.0 - step
+            self._curved += (step * value) * self._gram[index]
+
+    def along(self, block: slice, change: Array) -> None:
+        """x <- x + change, in one block."""
+        super().along(block, change)
+        self._fitted += np.asarray(self._f.matrix[:, block] @ change)
+        self._curved = None
+
+
+def point_of(function: Smooth, x: Array) -> Point:
+    """A point that moves, by the function's own means if it has any."""
+    track = getattr(function, "track", None)
+    return Point(function, x) if track is None else track(x)

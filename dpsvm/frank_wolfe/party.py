@@ -1,0 +1,110 @@
+"""The party's side: columns that never leave it."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from dpsvm.frank_wolfe.checks import check_count
+from dpsvm.frank_wolfe.messages import Proposal, Query
+from dpsvm.frank_wolfe.sketches import Sketch
+
+Array = NDArray[np.float64]
+
+
+class Perturbation(Protocol):
+    """What a private mode does to the two things a party sends."""
+
+    def check(self, columns: Any, sketch: Sketch, party: int) -> None:
+        """Refuse columns and a sketch that the noise was not made for."""
+
+    def choose(self, scores: Array, residual: Array) -> tuple[int, int]:
+        """The position and the sign of a vertex, the scores being the gradient; refuses to make
+        more choices than the noise was made for."""
+
+    def release(self, sketched: Array) -> Array:
+        """The sketch of a column with noise."""
+
+
+class Party:
+    """A party k with its columns a_i, whose sketches J a_i / n are formed once.
+
+    In every round it draws ``tau`` of its columns (all of them if that is None), finds the gradient
+    g_i = (J a_i)'(q - J y / n) of each from the coordinator's message, and proposes the vertex
+    -sign(g_i) e_i of the largest |g_i|. With ``cache`` the sketch goes with a column only the first
+    time that it is proposed.
+
+    >>> party = Party(0, np.array([[1.0, 0.0], [0.0, 2.0]]), Sketch(2))
+    >>> message = party.answer(Query(1, np.array([-0.5, -0.5])))
+    >>> message.choice, message.sketch
+    (2, array([0., 1.]))
+    >>> party.answer(Query(2, np.array([-0.5, -0.4]))).sketch is None
+    True
+    """
+
+    def __init__(
+        self,
+        index: int,
+        columns: Any,
+        sketch: Sketch,
+        *,
+        tau: int | None = None,
+        cache: bool = True,
+        rng: np.random.Generator | None = None,
+        perturbation: Perturbation | None = None,
+    ) -> None:
+        self.index, self.n_features = index, int(columns.shape[1])
+        name = f"tau, of the {self.n_features} columns of party {index},"
+        self.tau = None if tau is None else check_count(tau, name, most=self.n_features)
+        if perturbation is not None:
+            perturbation.check(columns, sketch, index)
+        self.perturbation, self._cache = perturbation, cache
+        self._rng = np.random.default_rng() if rng is None else rng
+        self._n = sketch.n_samples
+        sketched = sketch.of(columns)
+        if sparse.issparse(sketched):
+            self._rows: Any = sparse.csr_array(sketched.T) / self._n
+        else:
+            self._rows = np.ascontiguousarray(np.asarray(sketched).T) / self._n
+        self._sent: set[int] = set()
+        self._round = 0
+
+    def answer(self, query: Query) -> Proposal:
+        """The proposal of a round."""
+        self._check(query)
+        drawn = None
+        if self.tau is not None:
+            drawn = np.sort(self._rng.choice(self.n_features, self.tau, replace=False))
+        rows = self._rows if drawn is None else self._rows[drawn]
+        scores = self._n * np.asarray(rows @ query.residual)
+        if self.perturbation is None:
+            place = int(np.argmax(np.abs(scores)))
+            sign = -1 if scores[place] >= 0.0 else 1
+        else:
+            place, sign = self.perturbation.choose(scores, query.residual)
+        column = place if drawn is None else int(drawn[place])
+        return Proposal(query.round, self.index, sign * (column + 1), self._sketch(column))
+
+    def _sketch(self, column: int) -> Array | None:
+        if self._cache and column in self._sent:
+            return None
+        self._sent.add(column)
+        row = self._rows[[column]]
+        dense = row.toarray().ravel() if sparse.issparse(row) else np.asarray(row)[0].copy()
+        return dense if self.perturbation is None else self.perturbation.release(dense)
+
+    def _check(self, query: Query) -> None:
+        """Refuse what is out of turn or of another shape."""
+        if query.round != self._round + 1:
+            raise ValueError(
+                f"party {self.index} awaits round {self._round + 1}, got round {query.round}"
+            )
+        size = self._rows.shape[1]
+        if query.residual.shape != (size,) or not np.all(np.isfinite(query.residual)):
+            raise ValueError(
+                f"a residual of {size} finite numbers is needed, got shape {query.residual.shape}"
+            )
+        self._round = query.round

@@ -1,0 +1,212 @@
+"""Private Frank-Wolfe: central, and over columns that parties hold; guarantees, not claims.
+
+The proofs, and what is neighbouring to what, stand in :mod:`~dpsvm.frank_wolfe.privacy`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpsvm.frank_wolfe.checks import check_count, check_positive
+from dpsvm.frank_wolfe.distributed import (
+    DistributedResult,
+    Watch,
+    check_blocks,
+    make_coordinator,
+    make_result,
+    watched_run,
+)
+from dpsvm.frank_wolfe.objectives import LeastSquares
+from dpsvm.frank_wolfe.party import Party
+from dpsvm.frank_wolfe.privacy import (
+    CentralCalibration,
+    DistributedCalibration,
+    check_entries,
+    choose_vertex,
+    gradient_sensitivity,
+)
+from dpsvm.frank_wolfe.sets import Atom
+from dpsvm.frank_wolfe.sketches import Sketch
+from dpsvm.frank_wolfe.steps import Diminishing
+from dpsvm.privacy.accountant import BudgetAccountant
+from dpsvm.privacy.accounting import Event
+from dpsvm.privacy.guarantee import Guarantee
+from dpsvm.privacy.noise import Noise
+from dpsvm.privacy.selection import warn_of_seed
+
+Array = NDArray[np.float64]
+
+_OURS = ("dpsvm.", "sklearn.")  # what stands between a warning and whoever it is for
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PrivateResult:
+    """A private model. What it is worth on the data is not told: that would cost, too."""
+
+    x: Array
+    choices: list[Atom]  # the vertices chosen, in order: all that was released
+    guarantee: Guarantee
+    report: dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PrivateFrankWolfe:
+    """The lasso over an l1 ball, every vertex chosen by the exponential mechanism.
+
+    epsilon, delta : the whole run; without delta, pure
+    entry_bound, label_bound : public bounds on |a_ij| and |y_i|; larger ones are refused
+    accountant : charged before the first choice
+    random_state : None for the operating system's entropy; a seed warns
+
+    Steps are 2/(t+2) and all the rounds are run: a line search or a gap would read the data.
+
+    >>> A = np.random.default_rng(0).uniform(-1, 1, (5000, 3))
+    >>> solver = PrivateFrankWolfe(radius=0.5, rounds=5, epsilon=100.0, delta=1e-5)
+    >>> found = solver.solve(A, 0.5 * A[:, 1])
+    >>> print(found.guarantee)
+    epsilon = 100, delta = 1e-05 (replace)
+    >>> len(found.choices), bool(np.abs(found.x).sum() <= 0.5 + 1e-12)
+    (5, True)
+    """
+
+    radius: float
+    rounds: int
+    epsilon: float
+    delta: float | None = None
+    entry_bound: float = 1.0
+    label_bound: float = 1.0
+    accountant: BudgetAccountant | None = None
+    random_state: Any = None
+
+    def solve(
+        self, A: Any, y: Any, watch: Callable[[int, Array], Any] | None = None
+    ) -> PrivateResult:
+        """Release a model of y from the columns of A; ``watch`` sees every point, ends nothing."""
+        f, radius = LeastSquares(A, y), check_positive(self.radius, "radius")
+        entries = check_positive(self.entry_bound, "entry_bound")
+        labels = check_positive(self.label_bound, "label_bound")
+        check_entries(f.matrix, entries, "entry_bound")
+        check_entries(f.target, labels, "label_bound")
+        calibration = CentralCalibration.of(
+            check_count(self.rounds, "rounds"),
+            gradient_sensitivity(radius, f.n_samples, entries, labels),
+            self.epsilon,
+            self.delta,
+        )
+        noise = Noise(self.random_state)
+        charge(self, noise, calibration.event, calibration.guarantee)
+        point, step, choices = f.track(np.zeros(f.n_features)), Diminishing(), []
+        for t in range(calibration.rounds):
+            place, sign = choose_vertex(
+                point.gradient(), calibration.sensitivity, calibration.choice_epsilon, noise
+            )
+            choices.append(Atom(place, sign * radius))
+            point.toward(choices[-1], step(t))
+            if watch is not None:
+                watch(t + 1, point.x)
+        return PrivateResult(
+            x=point.x,
+            choices=choices,
+            guarantee=calibration.guarantee,
+            report=calibration.report(),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PrivateDistributedFrankWolfe:
+    """:class:`~dpsvm.frank_wolfe.DistributedFrankWolfe` with noise on all that a party sends.
+
+    sketch : m; None sends whole columns, with noise for n numbers
+    epsilon, delta : the whole run
+    entry_bound : public bound on |a_ij|; larger entries are refused
+    public_labels : must be True: labels are not protected
+    accountant : charged, for the relation "features", before the first message
+
+    The guarantee covers the messages, and so the model, which is made of them and of labels. Useful
+    only where n times epsilon is large: compare with :class:`PrivateFrankWolfe`.
+
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.uniform(-1, 1, (2000, 4))
+    >>> solver = PrivateDistributedFrankWolfe(
+    ...     radius=0.5, rounds=5, sketch=50, epsilon=1e4, delta=1e-5, public_labels=True
+    ... )
+    >>> found = solver.solve([A[:, :2], A[:, 2:]], A[:, 0] / 2)
+    >>> print(found.guarantee)
+    epsilon = 10000, delta = 1e-05 (features)
+    >>> found.traffic.up_integers
+    10
+    """
+
+    radius: Any
+    rounds: int
+    epsilon: float
+    delta: float
+    problem: str = "l1"
+    sketch: int | None = None
+    sketch_seed: int = 0
+    tau: int | None = None
+    step: Any = "diminishing"
+    cache: bool = True
+    entry_bound: float = 1.0
+    public_labels: bool = False
+    accountant: BudgetAccountant | None = None
+    random_state: Any = None
+
+    def solve(self, blocks: Any, y: Any, watch: Watch | None = None) -> DistributedResult:
+        """Run the parties and the coordinator in this process; ``watch`` cannot end it early."""
+        if self.public_labels is not True:
+            raise ValueError(
+                "labels are not protected here: an epsilon needs public_labels=True, which says "
+                f"that they may be known, got {self.public_labels!r}"
+            )
+        tables, target = check_blocks(blocks, y)
+        sketch = Sketch(len(target), self.sketch, self.sketch_seed)
+        calibration = DistributedCalibration.of(
+            sketch, len(tables), self.rounds, self.epsilon, self.delta, self.entry_bound
+        )
+        noise = Noise(self.random_state)
+        seeds = (noise.uniform(4) * 2.0**52).astype(np.int64)  # for which columns are looked at
+        rng = np.random.default_rng(seeds.tolist())
+        parties = [
+            Party(
+                k,
+                table,
+                sketch,
+                tau=self.tau,
+                cache=self.cache,
+                rng=rng,
+                perturbation=calibration.noise_of(k, noise),
+            )
+            for k, table in enumerate(tables)
+        ]
+        coordinator = make_coordinator(self, target, sketch, parties)
+        report = calibration.report()
+        charge(self, noise, calibration.event, calibration.guarantee)
+        rounds = watched_run(coordinator, parties, calibration.rounds, watch, stoppable=False)
+        return make_result(coordinator, rounds, guarantee=calibration.guarantee, report=report)
+
+
+def charge(solver: Any, noise: Noise, event: Event, guarantee: Guarantee) -> None:
+    """Charge the accountant of a run that is about to begin; warn of a seed."""
+    if noise.seeded:
+        warn_of_seed(stacklevel=_caller())
+    if solver.accountant is not None:
+        solver.accountant.spend(
+            event, label=type(solver).__name__, neighbouring=guarantee.neighbouring
+        )
+
+
+def _caller() -> int:
+    """How many frames above :func:`charge` a solver or an estimator was called from."""
+    frame: FrameType | None = sys._getframe(1)
+    level = 0
+    while frame is not None and f"{frame.f_globals.get('__name__')}.".startswith(_OURS):
+        frame, level = frame.f_back, level + 1
+    return level + 1

@@ -1,0 +1,65 @@
+"""Public random sketches: what travels in the place of a column of n numbers.
+
+J of m rows and n columns has independent N(0, 1/m) entries, so that (J a)'(J b) is a'b on average,
+with a relative error of order 1/sqrt(m). It is drawn from a public seed before any data are seen,
+and every participant has it. Replacing A and y by J A and J y everywhere, residual and labels
+alike, gives the least squares of the sketched data,
+
+    f_J(x) = |J A x - J y|^2 / (2 n),
+
+a convex function, which Frank-Wolfe minimises like any other. (Keeping A'y exact and sketching the
+rest would not be the gradient of anything.) Without a sketch J is the identity.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from dpsvm.frank_wolfe.checks import check_count
+
+Array = NDArray[np.float64]
+
+
+class Sketch:
+    """J, of m rows for n samples; the identity if no m is given.
+
+    >>> Sketch(1000).of(np.ones(1000)).shape
+    (1000,)
+    >>> Sketch(1000, 50, seed=3).of(np.ones((1000, 2))).shape
+    (50, 2)
+    >>> Sketch(4).longest
+    1.0
+    """
+
+    def __init__(self, n_samples: int, size: int | None = None, seed: int = 0) -> None:
+        self.n_samples = check_count(n_samples, "n_samples")
+        self.matrix: Array | None = None
+        if size is not None:
+            self.size = check_count(size, "the size of a sketch")
+            rng = np.random.default_rng(check_count(seed, "sketch_seed", least=0))
+            self.matrix = rng.standard_normal((self.size, n_samples)) / np.sqrt(self.size)
+        else:
+            self.size = self.n_samples
+
+    def of(self, table: Any) -> Any:
+        """J times a vector or a table; sparse as it came if J is the identity."""
+        if self.matrix is None:
+            return table
+        if sparse.issparse(table):
+            return np.asarray((sparse.csr_array(table.T) @ self.matrix.T).T)
+        return np.asarray(self.matrix @ table)
+
+    def back(self, values: Array) -> Array:
+        """J' v, one number for each sample."""
+        return values if self.matrix is None else np.asarray(self.matrix.T @ values)
+
+    @property
+    def longest(self) -> float:
+        """The largest norm of a column of J: how far a change of one sample can go."""
+        if self.matrix is None:
+            return 1.0
+        return float(np.sqrt(np.max(np.einsum("ij,ij->j", self.matrix, self.matrix))))

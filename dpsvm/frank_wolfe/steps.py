@@ -1,0 +1,112 @@
+"""How far to go towards the vertex of an iteration t = 0, 1, 2, ...
+
+Diminishing(p)       2 / (p t + 2)                p = 1: Frank and Wolfe's; else the least
+                                                  marginal of a sampling
+SerialStep(d)        2 d / (t + 2 d)              Lacoste-Julien et al. 2013, d blocks
+ParallelStep(d, tau) 2 d tau / (tau^2 t + 2 d)    Wang et al. 2016, cut off at 1, above which
+                                                  the first of them leave the set
+"line-search"        the least f on the way
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from dpsvm.frank_wolfe.checks import check_count
+
+LINE_SEARCH = "line-search"
+
+Schedule = Callable[[int], float]
+"""Takes the number of an iteration, gives a step in (0, 1]."""
+
+
+@dataclass(frozen=True)
+class Diminishing:
+    """2 / (p t + 2).
+
+    >>> [Diminishing()(t) for t in range(3)]
+    [1.0, 0.6666666666666666, 0.5]
+    >>> Diminishing(1.5)
+    Traceback (most recent call last):
+    ...
+    ValueError: p must lie above 0 and at most 1, got 1.5
+    """
+
+    p: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.p <= 1.0:
+            raise ValueError(f"p must lie above 0 and at most 1, got {self.p!r}")
+
+    def __call__(self, t: int) -> float:
+        """The step of iteration t."""
+        return 2.0 / (self.p * t + 2.0)
+
+
+@dataclass(frozen=True)
+class SerialStep:
+    """2 d / (t + 2 d), which is Diminishing(1 / d).
+
+    >>> SerialStep(4)(8)
+    0.5
+    """
+
+    blocks: int
+
+    def __post_init__(self) -> None:
+        check_count(self.blocks, "blocks")
+
+    def __call__(self, t: int) -> float:
+        """The step of iteration t."""
+        return 2.0 * self.blocks / (t + 2.0 * self.blocks)
+
+
+@dataclass(frozen=True)
+class ParallelStep:
+    """2 d tau / (tau^2 t + 2 d), at most 1.
+
+    >>> ParallelStep(8, 2)(0), ParallelStep(8, 2)(12)
+    (1.0, 0.5)
+    """
+
+    blocks: int
+    tau: int
+
+    def __post_init__(self) -> None:
+        check_count(self.blocks, "blocks")
+        check_count(self.tau, "tau", most=self.blocks)
+
+    def __call__(self, t: int) -> float:
+        """The step of iteration t."""
+        return min(2.0 * self.blocks * self.tau / (self.tau**2 * t + 2.0 * self.blocks), 1.0)
+
+
+def make_schedule(step: Any, p: float = 1.0) -> Schedule | None:
+    """The schedule of a setting: "diminishing" with this p, one's own, or None for a line search.
+
+    >>> make_schedule("diminishing", 0.5)
+    Diminishing(p=0.5)
+    >>> make_schedule("huge")
+    Traceback (most recent call last):
+    ...
+    ValueError: step must be 'diminishing', 'line-search' or a callable, got 'huge'
+    """
+    if isinstance(step, str) and step == LINE_SEARCH:
+        return None
+    if isinstance(step, str) and step == "diminishing":
+        return Diminishing(p)
+    if callable(step):
+        return _checked(step)
+    raise ValueError(f"step must be 'diminishing', 'line-search' or a callable, got {step!r}")
+
+
+def _checked(step: Schedule) -> Schedule:
+    def schedule(t: int) -> float:
+        length = float(step(t))
+        if not 0.0 <= length <= 1.0:
+            raise ValueError(f"a step must lie between 0 and 1, got {length!r} at iteration {t}")
+        return length
+
+    return schedule
