@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from scipy import sparse
 from dpsvm.cli.audit_flags import AUDIT_FLAGS, MACHINE_FLAGS, OUTPUT_FLAGS, PRIVATE_FLAGS
 from dpsvm.cli.files import require_folder
 from dpsvm.cli.options import UsageError, help_lines, parse
+from dpsvm.cli.outputs import require_matplotlib
 from dpsvm.data import atomic_write, load_libsvm
 from dpsvm.privacy import PrivateSVC
 from dpsvm.privacy.audit import NEIGHBOURING, AuditResult, audit
@@ -181,8 +181,7 @@ def _read_job(arguments: list[str]) -> _Job:
 
 
 def _require_picture(path: str) -> None:
-    if find_spec("matplotlib") is None:
-        raise UsageError("--plot needs matplotlib, which is not installed")
+    require_matplotlib()
     if Path(path).suffix not in _PICTURES:
         raise UsageError(f"--plot {path}: the name of a picture ends in {' or '.join(_PICTURES)}")
 

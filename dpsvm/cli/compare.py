@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from importlib.util import find_spec
 from pathlib import Path
 
 from dpsvm.cli.compare_flags import KERNEL_FLAGS, OUTPUT_FLAGS, RUN_FLAGS
 from dpsvm.cli.files import require_folder
 from dpsvm.cli.options import UsageError, help_lines, parse
+from dpsvm.cli.outputs import require_matplotlib
 from dpsvm.comparison import Comparison, Dataset, Journal, Plan, Run, Setting, grid
 from dpsvm.data import atomic_write, load_libsvm
 from dpsvm.report import records
@@ -101,8 +101,8 @@ def _read_job(arguments: list[str]) -> _Job:
             require_folder(path)
     if job.plot is not None and Path(job.plot).is_file():
         raise UsageError(f"--plot {job.plot}: a folder is needed, and this is a file")
-    if job.plot is not None and find_spec("matplotlib") is None:
-        raise UsageError("--plot needs matplotlib, which is not installed")
+    if job.plot is not None:
+        require_matplotlib()
     return job
 
 

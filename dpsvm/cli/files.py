@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
+from dpsvm._files import RowReader
+from dpsvm._streams import chunks_of, open_text
 from dpsvm.cli.options import UsageError
 from dpsvm.data import LibsvmFormatError, load_libsvm
 from dpsvm.svm.training import Problem
+from dpsvm.warnings import PrivacyLeakWarning
 
 
 def read_problem(path: str, *, classes: bool, precomputed: bool) -> Problem:
@@ -21,6 +26,37 @@ def read_problem(path: str, *, classes: bool, precomputed: bool) -> Problem:
         return Problem(sparse.csr_array(X), y)
     serials = X[:, [0]].toarray().ravel().astype(np.int64)
     return Problem(sparse.csr_array(X[:, 1:]), y, serials)
+
+
+def read_private(
+    path: str, n_features: int | None
+) -> tuple[sparse.csr_array, NDArray[np.float64], Callable[[int], int]]:
+    """The rows and labels of a data file for a private fit, and the line that each row stands on.
+
+    n_features : the public width; None takes the largest index, at least 1
+
+    ``load_libsvm`` is not used here: it warns of how many qid tokens a file holds, and forgets the
+    lines, which a refusal names.
+    """
+    reader = RowReader(path, max_index=n_features)
+    with open_text(path) as file:
+        leading, data, indices, indptr = reader.read(chunks_of(file))
+    labels = leading[:, 0]
+    if not len(labels):
+        raise LibsvmFormatError(path, None, "the file has no rows")
+    width = n_features or max(int(indices.max(initial=0)) + 1, 1)
+    rows = sparse.csr_array((data, indices, indptr), shape=(len(labels), width))
+    return rows, labels, reader.line_of
+
+
+def warn_of_width(path: str, width: int) -> None:
+    """Warn that the width of a private fit was found in its data."""
+    warnings.warn(
+        f"{path}: the number of features is the largest index of the rows; a guarantee needs it "
+        f"public, which --n-features {width} states",
+        PrivacyLeakWarning,
+        stacklevel=3,
+    )
 
 
 def require_serials_in_range(path: str, problem: Problem) -> None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import asdict, dataclass
-from importlib.util import find_spec
 from pathlib import Path
-from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -18,7 +15,8 @@ from dpsvm.admm.network.figure import picture
 from dpsvm.admm.network.history import Iteration
 from dpsvm.admm.network.presets import GROWTH
 from dpsvm.cli.budget import ChargedLedger, charge_told, charged_fit, open_ledger
-from dpsvm.cli.files import require_apart, require_folder
+from dpsvm.cli.files import warn_of_width
+from dpsvm.cli.layout import line, paragraph, table
 from dpsvm.cli.network_flags import (
     ALGORITHMS,
     MODEL_FLAGS,
@@ -27,16 +25,12 @@ from dpsvm.cli.network_flags import (
     RUN_FLAGS,
 )
 from dpsvm.cli.options import UsageError, help_lines, parse
-from dpsvm.data import atomic_write, load_libsvm
-from dpsvm.report.picture import check_format, write
-from dpsvm.report.plain_json import dumps
+from dpsvm.cli.outputs import check_outputs, write_outputs
+from dpsvm.data import load_libsvm
 from dpsvm.report.progress import runs_progress
-from dpsvm.warnings import PrivacyLeakWarning
 
 _NAME = "dpsvm network"
 _USAGE = "usage: dpsvm network [flags] FILE"
-_LABEL_WIDTH = 24
-_TEXT_WIDTH = 76
 _PUBLIC_CLASSES = (-1, 1)
 _COLUMNS = ("model", "objective", "gap", "train loss", "test loss", "test error")
 
@@ -95,19 +89,19 @@ def run(arguments: list[str]) -> None:
     if job.test is not None:
         test = load_libsvm(job.test, n_features=X.shape[1], labels="class")
     if job.n_features is None and job.settings["privacy"] is not None:
-        warnings.warn(
-            f"{job.data}: the number of features is the largest index of the rows; a guarantee "
-            f"needs it public, which --n-features {X.shape[1]} states",
-            PrivacyLeakWarning,
-            stacklevel=2,
-        )
+        warn_of_width(job.data, X.shape[1])
     with charge_told(_NAME, job.ledger, ledger):
         comparison = _compare(job, X, y, test, ledger)
-        _write(job, comparison)
+        write_outputs(
+            job.json,
+            lambda: _record(job, comparison),
+            job.plot,
+            lambda: picture(comparison, _title(job, comparison)),
+        )
     if not job.quiet:
         print("\n".join(_lines(job, comparison)))
         if ledger is not None:
-            print(_line("ledger", f"{job.ledger}: {ledger.remaining():g} is left"))
+            print(line("ledger", f"{job.ledger}: {ledger.remaining():g} is left"))
 
 
 def _compare(
@@ -122,14 +116,6 @@ def _compare(
         runs_progress("iterations", int(model.iterations), not job.quiet) as tick,
     ):
         return compare(model, X, y, nodes, test=test, tick=tick)
-
-
-def _write(job: _Job, comparison: Comparison) -> None:
-    if job.json is not None:
-        with atomic_write(job.json) as file:
-            file.write(dumps(_record(job, comparison)))
-    if job.plot is not None:
-        write(picture(comparison, _title(job, comparison)), job.plot)
 
 
 def _read_job(arguments: list[str]) -> _Job:
@@ -151,15 +137,10 @@ def _read_job(arguments: list[str]) -> _Job:
                 raise UsageError(f"{flag} goes with --privacy")
     elif values["classes"] is None:
         values["classes"] = _PUBLIC_CLASSES
-    written = {"--json": own["json"], "--plot": own["plot"]}
-    require_apart({"FILE": files[0], "--test": own["test"], "--ledger": own["ledger"], **written})
-    for path in written.values():
-        if path is not None:
-            require_folder(path)
-    if own["plot"] is not None:
-        if find_spec("matplotlib") is None:
-            raise UsageError("--plot needs matplotlib, which is not installed")
-        check_format(own["plot"])
+    check_outputs(
+        {"FILE": files[0], "--test": own["test"], "--ledger": own["ledger"]},
+        {"--json": own["json"], "--plot": own["plot"]},
+    )
     return _Job(settings=values, data=files[0], **own)
 
 
@@ -180,14 +161,14 @@ def _lines(job: _Job, comparison: Comparison) -> list[str]:
     model, last = comparison.model, _last(comparison)
     lines = [
         *_network_lines(job, model),
-        _line("iterations", f"{model.n_iter_}, of which {model.n_updates_} read the data"),
-        _line("data accesses", f"{model.data_accesses_} of all nodes"),
-        _line("bytes sent", f"{int(model.history_['bytes_sent'].sum())}"),
+        line("iterations", f"{model.n_iter_}, of which {model.n_updates_} read the data"),
+        line("data accesses", f"{model.data_accesses_} of all nodes"),
+        line("bytes sent", f"{int(model.history_['bytes_sent'].sum())}"),
         *_privacy_lines(model.privacy_report_),
-        _line("L(t)", f"{last.loss:.6f}, each node on its own rows"),
-        _line("objective of the mean", f"{last.objective:.6g}"),
-        _line("consensus error", f"{last.consensus:.3g}"),
-        _line("|sum lambda|", f"{last.dual_sum:.3g}"),
+        line("L(t)", f"{last.loss:.6f}, each node on its own rows"),
+        line("objective of the mean", f"{last.objective:.6g}"),
+        line("consensus error", f"{last.consensus:.3g}"),
+        line("|sum lambda|", f"{last.dual_sum:.3g}"),
         "",
         *_table(comparison),
         "",
@@ -207,10 +188,10 @@ def _network_lines(job: _Job, model: NetworkADMM) -> list[str]:
     eta, growth = (_shown(job.settings[setting]) for setting in ("eta", "growth"))
     rows = f"{sum(sizes)} rows, {_range(sizes)} at each of {len(sizes)} nodes"
     return [
-        _line("data", f"{job.data}: {rows}"),
-        _line("algorithm", job.algorithm),
-        _line("graph", f"{name}, {len(graph.edges)} edges, {degrees}"),
-        _line("penalties", f"eta {eta}, growth {growth}, {job.settings['penalty']}"),
+        line("data", f"{job.data}: {rows}"),
+        line("algorithm", job.algorithm),
+        line("graph", f"{name}, {len(graph.edges)} edges, {degrees}"),
+        line("penalties", f"eta {eta}, growth {growth}, {job.settings['penalty']}"),
     ]
 
 
@@ -221,13 +202,13 @@ def _privacy_lines(report: dict[str, Any] | None) -> list[str]:
     if report["paper"] is not None:
         paper = f"{report['paper']:.4g}; its condition {report['paper_condition']}"
     return [
-        _line("guarantee", report["guarantee"]),
-        _line("", report["protects"]),
-        _line("tight bound", f"{report['tight']:.4g}"),
-        *_paragraph("the paper's bound", paper),
-        *_paragraph("noise", f"{_noise(report)}, from {report['noise_source']}"),
-        *_paragraph("assumes", report["assumes"]),
-        *_paragraph("outside", report["outside"]),
+        line("guarantee", report["guarantee"]),
+        line("", report["protects"]),
+        line("tight bound", f"{report['tight']:.4g}"),
+        *paragraph("the paper's bound", paper),
+        *paragraph("noise", f"{_noise(report)}, from {report['noise_source']}"),
+        *paragraph("assumes", report["assumes"]),
+        *paragraph("outside", report["outside"]),
     ]
 
 
@@ -249,8 +230,7 @@ def _table(comparison: Comparison) -> list[str]:
         shown = ["-" if value is None else f"{value:.4f}" for value in numbers]
         gap = f"{comparison.gap(one.name):.1e}"
         cells.append((one.name, f"{one.objective:.6g}", gap, *shown))
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
+    return table(cells)
 
 
 def _record(job: _Job, comparison: Comparison) -> dict[str, Any]:
@@ -284,11 +264,3 @@ def _record(job: _Job, comparison: Comparison) -> dict[str, Any]:
 
 def _shown(value: Any) -> str:
     return ", ".join(f"{one:g}" for one in (value if isinstance(value, list) else [value]))
-
-
-def _paragraph(label: str, text: str) -> list[str]:
-    return [_line(label * (not i), part) for i, part in enumerate(wrap(text, _TEXT_WIDTH))]
-
-
-def _line(label: str, value: Any) -> str:
-    return f"{label:<{_LABEL_WIDTH}}{value}"

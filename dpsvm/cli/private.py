@@ -19,11 +19,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dpsvm._errors import LibsvmFormatError
-from dpsvm._files import RowReader
-from dpsvm._streams import atomic_write, chunks_of, open_text
+from dpsvm._streams import atomic_write
 from dpsvm._version import __version__
 from dpsvm.cli.budget import ChargedLedger, charge_told, charged_fit, open_ledger
-from dpsvm.cli.files import require_apart, require_folder
+from dpsvm.cli.files import read_private, require_apart, require_folder
 from dpsvm.cli.options import UsageError
 from dpsvm.cli.private_flags import parse_private
 from dpsvm.privacy.estimators import PrivateSVC
@@ -152,25 +151,14 @@ def _read_job(arguments: list[str]) -> _Job:
 def _read_rows(
     path: str, n_features: int | None, classes: list[int]
 ) -> tuple[sparse.csr_array, NDArray[np.int64]]:
-    """The rows and labels of a data file, with as many features and such labels as are public.
-
-    ``load_libsvm`` is not used here: it warns of how many qid tokens a file holds, and a label
-    that is not public is reported with its line.
-    """
-    reader = RowReader(path, max_index=n_features)
-    with open_text(path) as file:
-        leading, data, indices, indptr = reader.read(chunks_of(file))
-    labels = leading[:, 0]
-    if not len(labels):
-        raise LibsvmFormatError(path, None, "the file has no rows")
+    """The rows and labels of a data file, with as many features and such labels as are public."""
+    rows, labels, line_of = read_private(path, n_features)
     unknown = np.flatnonzero(~np.isin(labels, classes))
     if unknown.size:
         row = int(unknown[0])
         listed = ",".join(map(str, classes))
         reason = f"label {labels[row]:g} is not in --classes {listed}"
-        raise LibsvmFormatError(path, reader.line_of(row), reason)
-    width = n_features or max(int(indices.max(initial=0)) + 1, 1)
-    rows = sparse.csr_array((data, indices, indptr), shape=(len(labels), width))
+        raise LibsvmFormatError(path, line_of(row), reason)
     return rows, labels.astype(np.int64)
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from importlib.util import find_spec
 from pathlib import Path
-from textwrap import wrap
 from typing import Any, Literal
 
 from dpsvm._version import __version__
@@ -14,17 +12,15 @@ from dpsvm.admm.sharing.base import BaseSharingADMM
 from dpsvm.admm.sharing.comparison import Comparison, compare
 from dpsvm.admm.sharing.figure import picture
 from dpsvm.cli.budget import ChargedLedger, charge_told, charged_fit, open_ledger
-from dpsvm.cli.files import require_apart, require_folder
+from dpsvm.cli.layout import line, paragraph, table
 from dpsvm.cli.options import UsageError, help_lines, parse
+from dpsvm.cli.outputs import check_outputs, write_outputs
 from dpsvm.cli.vertical_flags import MODEL_FLAGS, OUTPUT_FLAGS, PRIVACY_FLAGS, RUN_FLAGS
-from dpsvm.data import atomic_write, load_libsvm
-from dpsvm.report.picture import check_format, write
-from dpsvm.report.plain_json import dumps
+from dpsvm.data import load_libsvm
 from dpsvm.report.progress import runs_progress
 
 _NAME = "dpsvm vertical"
 _USAGE = "usage: dpsvm vertical --split n,n,... [flags] FILE"
-_LABEL_WIDTH = 24
 _COLUMNS = ("model", "objective/n", "gap", "train loss", "test loss", "test accuracy")
 
 
@@ -81,11 +77,16 @@ def run(arguments: list[str]) -> None:
         test = load_libsvm(job.test, n_features=width, labels=kind)
     with charge_told(_NAME, job.ledger, ledger):
         comparison = _compare(job, X, y, test, ledger)
-        _write(job, comparison)
+        write_outputs(
+            job.json,
+            lambda: _record(job, comparison),
+            job.plot,
+            lambda: picture(comparison, _title(job, comparison)),
+        )
     if not job.quiet:
         print("\n".join(_lines(job, comparison, X.shape[0])))
         if ledger is not None:
-            print(_line("ledger", f"{job.ledger}: {ledger.remaining():g} is left"))
+            print(line("ledger", f"{job.ledger}: {ledger.remaining():g} is left"))
 
 
 def _compare(
@@ -97,14 +98,6 @@ def _compare(
         runs_progress("rounds", int(model.rounds), not job.quiet) as tick,
     ):
         return compare(model, X, y, list(job.split), test=test, more=job.more, tick=tick)
-
-
-def _write(job: _Job, comparison: Comparison) -> None:
-    if job.json is not None:
-        with atomic_write(job.json) as file:
-            file.write(dumps(_record(job, comparison)))
-    if job.plot is not None:
-        write(picture(comparison, _title(job, comparison)), job.plot)
 
 
 def _read_job(arguments: list[str]) -> _Job:
@@ -123,15 +116,10 @@ def _read_job(arguments: list[str]) -> _Job:
         raise UsageError("--ledger goes with --privacy")
     if own["split"] is None:
         raise UsageError(f"--split is required: how many columns each party has; {_USAGE}")
-    written = {"--json": own["json"], "--plot": own["plot"]}
-    require_apart({"FILE": files[0], "--test": own["test"], "--ledger": own["ledger"], **written})
-    for path in written.values():
-        if path is not None:
-            require_folder(path)
-    if own["plot"] is not None:
-        if find_spec("matplotlib") is None:
-            raise UsageError("--plot needs matplotlib, which is not installed")
-        check_format(own["plot"])
+    check_outputs(
+        {"FILE": files[0], "--test": own["test"], "--ledger": own["ledger"]},
+        {"--json": own["json"], "--plot": own["plot"]},
+    )
     return _Job(settings=values, data=files[0], **own)
 
 
@@ -157,10 +145,10 @@ def _lines(job: _Job, comparison: Comparison, rows: int) -> list[str]:
     model = comparison.model
     up, down = (int(model.history_[f"bytes_{way}"].sum()) for way in ("up", "down"))
     lines = [
-        _line("data", f"{job.data}: {rows} rows, parties of {', '.join(map(str, job.split))}"),
-        _line("rounds", f"{model.n_iter_} ({model.ending_})"),
-        _line("rho, kappa", f"{model.rho_:g}, {model.kappa_:g}"),
-        _line("bytes up, down", f"{up}, {down}"),
+        line("data", f"{job.data}: {rows} rows, parties of {', '.join(map(str, job.split))}"),
+        line("rounds", f"{model.n_iter_} ({model.ending_})"),
+        line("rho, kappa", f"{model.rho_:g}, {model.kappa_:g}"),
+        line("bytes up, down", f"{up}, {down}"),
         *_privacy_lines(model.privacy_report_),
         "",
         *_table(comparison, rows),
@@ -177,20 +165,20 @@ def _privacy_lines(report: dict[str, Any] | None) -> list[str]:
         return []
     lines = []
     if report["guarantee"] is None:
-        lines += [_line("guarantee", "none"), _line("claimed", report["claimed"])]
-        lines += [_line("", text) for text in wrap(report["reason"], 76)]
+        lines += [line("guarantee", "none"), line("claimed", report["claimed"])]
+        lines += paragraph("", report["reason"])
     else:
-        lines += [_line("guarantee", f"{report['guarantee']}: {report['protects']}")]
+        lines += [line("guarantee", f"{report['guarantee']}: {report['protects']}")]
     if "whole_record" in report:
         text = f"epsilon = {report['whole_record']:.4g} for a record in all the parties"
-        lines += [_line("", text)]
+        lines += [line("", text)]
     return [
         *lines,
-        _line("Corollary 1", _corollary(report)),
-        _line("tight", f"{report['tight']:.4g}"),
-        _line("noise", ", ".join(f"{scale:.4g}" for scale in report["noise_scales"])),
-        _line("labels", report["labels"]),
-        *(_line("outside" * (not i), text) for i, text in enumerate(wrap(report["outside"], 76))),
+        line("Corollary 1", _corollary(report)),
+        line("tight", f"{report['tight']:.4g}"),
+        line("noise", ", ".join(f"{scale:.4g}" for scale in report["noise_scales"])),
+        line("labels", report["labels"]),
+        *paragraph("outside", report["outside"]),
     ]
 
 
@@ -208,8 +196,7 @@ def _table(comparison: Comparison, rows: int) -> list[str]:
         numbers = (one.train_loss, one.test_loss, one.test_accuracy)
         shown = ["-" if value is None else f"{value:.4f}" for value in numbers]
         cells.append((one.name, objective, "-" if gap is None else f"{gap:.1e}", *shown))
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
+    return table(cells)
 
 
 def _record(job: _Job, comparison: Comparison) -> dict[str, Any]:
@@ -242,7 +229,3 @@ def _outside(model: BaseSharingADMM) -> list[str]:
     """The parts of the record that a privacy guarantee does not cover."""
     history = [f"history.{name}" for name in model.history_.outside_guarantee()]
     return [*history, "outcomes", "verdict", "assumptions"] if history else []
-
-
-def _line(label: str, value: Any) -> str:
-    return f"{label:<{_LABEL_WIDTH}}{value}"
