@@ -20,6 +20,7 @@ _COMMANDS = {
     "budget": "begin a privacy ledger, or show what was charged to it",
     "vertical": "train one model over columns split among parties, by ADMM sharing",
     "network": "train one model over rows dealt to the nodes of a network, by ADMM",
+    "lasso": "train a sparse linear model, also over columns split among parties, by Frank-Wolfe",
 }
 _INTERRUPTED, _BROKEN_PIPE, _FAILED = 130, 141, 2
 

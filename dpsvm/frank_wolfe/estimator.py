@@ -16,7 +16,7 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from dpsvm.admm.callbacks import Rounds
+from dpsvm.admm.callbacks import Rounds, Tick
 from dpsvm.admm.sharing.blocks import checked_blocks, cut, is_blocks, names_of, split
 from dpsvm.frank_wolfe.checks import check_positive
 from dpsvm.frank_wolfe.core import check_tolerance, minimize
@@ -89,6 +89,9 @@ class FrankWolfeLasso(CallbackSupportMixin, RegressorMixin, BaseEstimator):  # t
         0.
     n_iter_ : int
         Steps, or rounds.
+    ending_ : str
+        Why there were no more: "gap" (small enough), "iterations" or "rounds" (all of them were
+        made), "stopped" (by a callback).
     objective_, dual_gap_ : float
         At ``coef_``; None where they are not known, or would not be private.
     history_ : History, list of Round, or None
@@ -213,17 +216,17 @@ class FrankWolfeLasso(CallbackSupportMixin, RegressorMixin, BaseEstimator):  # t
         return np.asarray(np.add.reduce(parts))
 
     @with_callbacks  # type: ignore[untyped-decorator]
-    def _fit(self, X: Any, y: Any, parties: Sequence[Any] | None) -> None:
-        """Fit. What can be refused is, before a charge."""
+    def _fit(self, X: Any, y: Any, parties: Sequence[Any] | None, tick: Tick | None = None) -> None:
+        """Fit; ``tick`` is called after every step. What can be refused is, before a charge."""
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)  # a fit that fails leaves no fitted model
         self._validate_params()
         distributed = parties is not None or is_blocks(X)
         self._check_effects(distributed)
         blocks, target = self._data(X, y, parties)
-        tasks = Rounds(self, self._steps() + 1, {"X": X, "y": y})
+        tasks = Rounds(self, self._steps() + 1, {"X": X, "y": y}, tick)
 
-        def tick(*_: Any) -> bool:
+        def done(*_: Any) -> bool:
             tasks.begin()
             return tasks.end()
 
@@ -234,11 +237,11 @@ class FrankWolfeLasso(CallbackSupportMixin, RegressorMixin, BaseEstimator):  # t
         self.objective_: float | None = None
         self.dual_gap_: float | None = None
         if distributed:
-            self._fit_parties(blocks, target, tick)
+            self._fit_parties(blocks, target, done)
         elif self.epsilon is not None:
-            self._fit_private(blocks[0], target, tick)
+            self._fit_private(blocks[0], target, done)
         else:
-            self._fit_central(blocks[0], target, tick)
+            self._fit_central(blocks[0], target, done)
         tasks.close()
 
     def _check_effects(self, distributed: bool) -> None:
@@ -300,6 +303,7 @@ class FrankWolfeLasso(CallbackSupportMixin, RegressorMixin, BaseEstimator):  # t
         )
         self.coef_, self.n_iter_, self.history_ = found.x, found.n_iter, found.history
         self.objective_, self.dual_gap_ = found.value, found.gap
+        self.ending_ = found.ending
         self._keep_privacy(None, None)
         if found.ending == "iterations":
             warnings.warn(
@@ -314,7 +318,7 @@ class FrankWolfeLasso(CallbackSupportMixin, RegressorMixin, BaseEstimator):  # t
         settings: dict[str, Any] = {name: getattr(self, name) for name in names}
         settings |= {"radius": check_positive(self.eta, "eta"), "rounds": self.max_iter}
         found = PrivateFrankWolfe(**settings).solve(table, target, tick)
-        self.coef_, self.n_iter_ = found.x, len(found.choices)
+        self.coef_, self.n_iter_, self.ending_ = found.x, len(found.choices), "rounds"
         self._keep_privacy(found.guarantee, found.report)
 
     def _fit_parties(self, blocks: list[Any], target: Array, tick: Any) -> None:
@@ -343,6 +347,8 @@ class FrankWolfeLasso(CallbackSupportMixin, RegressorMixin, BaseEstimator):  # t
         for places, weights in zip(self._layout, found.weights, strict=True):
             coef[places] = weights
         self.coef_, self.n_iter_, self.objective_ = coef, found.n_rounds, found.value
+        early = not private and found.n_rounds < settings["rounds"]
+        self.ending_ = "stopped" if early else "rounds"
         self.history_, self.traffic_ = found.rounds, found.traffic
         self.predicted_traffic_ = found.predicted
         self._keep_privacy(found.guarantee, found.report)

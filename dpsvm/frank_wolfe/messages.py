@@ -105,6 +105,16 @@ class Traffic:
     up_floats: int = 0
     down_floats: int = 0
 
+    @property
+    def up_bytes(self) -> int:
+        """Of what the parties sent, a number being 8 bytes."""
+        return _COUNT * (self.up_integers + self.up_floats)
+
+    @property
+    def down_bytes(self) -> int:
+        """Of what they were sent."""
+        return _COUNT * self.down_floats
+
     def __add__(self, other: Traffic) -> Traffic:
         return Traffic(
             self.up_integers + other.up_integers,

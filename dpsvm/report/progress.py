@@ -9,8 +9,12 @@ from dpsvm.progress import visible
 
 
 @contextmanager
-def runs_progress(description: str, total: int, shown: bool = True) -> Iterator[Callable[[], None]]:
+def runs_progress(
+    description: str, total: int | None, shown: bool = True
+) -> Iterator[Callable[[], None]]:
     """A function to call after each run.
+
+    total : of the runs; None where it is not known beforehand
 
     >>> with runs_progress("heart", 2, shown=False) as tick:
     ...     tick()

@@ -1,0 +1,181 @@
+"""A lasso beside the models it has to be measured against.
+
+Zero weights are always among them: a private model is easily worse than they are, and
+:attr:`Comparison.verdict` says so. Every figure here is computed on the data, so that no guarantee
+of the model covers it; of a private model none is made unless it is asked for.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import clone
+
+from dpsvm.admm.callbacks import Tick
+from dpsvm.frank_wolfe.blocks import whole_gap
+from dpsvm.frank_wolfe.core import minimize
+from dpsvm.frank_wolfe.estimator import FrankWolfeLasso
+from dpsvm.frank_wolfe.objectives import LeastSquares
+from dpsvm.frank_wolfe.private import PrivateFrankWolfe
+from dpsvm.frank_wolfe.products import product_of_balls
+from dpsvm.warnings import PrivacyLeakWarning
+
+Array = NDArray[np.float64]
+
+MODEL, CENTRAL, ZERO = "this model", "all columns in one place", "zero weights"
+PRIVATE = "private in one place"
+_STEPS, _TOL = 1000, 1e-6  # of the central model: steps at most, and the gap over F(0)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one model did."""
+
+    name: str
+    nonzeros: int  # weights other than 0
+    objective: float | None = None  # |X w - y|^2 / (2 n); None if it was not asked for
+    gap: float | None = None  # at least how far that lies above the least over the set
+    test_loss: float | None = None  # the objective on held-out rows
+    test_r2: float | None = None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A fitted model and its baselines.
+
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((50, 4))
+    >>> found = compare(FrankWolfeLasso(eta=2.0, max_iter=20), X, 3.0 * X[:, 1], [2, 2])
+    >>> [outcome.name for outcome in found.outcomes]
+    ['this model', 'all columns in one place', 'zero weights']
+    >>> round(found.share("this model"), 3)
+    0.111
+    >>> found.verdict
+    'the model beats zero weights'
+    """
+
+    model: FrankWolfeLasso
+    outcomes: tuple[Outcome, ...]
+
+    def __getitem__(self, name: str) -> Outcome:
+        return next(outcome for outcome in self.outcomes if outcome.name == name)
+
+    @property
+    def measured(self) -> bool:
+        """Whether there are figures on the training data."""
+        return len(self.outcomes) > 1
+
+    def share(self, name: str) -> float | None:
+        """An objective over that of zero weights; None where it was not asked for."""
+        objective = self[name].objective
+        if objective is None:
+            return None
+        zero = self[ZERO].objective
+        return objective / zero if zero else math.nan
+
+    @property
+    def verdict(self) -> str | None:
+        """Whether the model is of any use, by the test loss if there is one."""
+        if not self.measured:
+            return None
+        measure = "objective" if self[MODEL].test_loss is None else "test_loss"
+        if getattr(self[MODEL], measure) < getattr(self[ZERO], measure):
+            return f"the model beats {ZERO}"
+        reason = ": n times epsilon is too small" if self.model.epsilon is not None else ""
+        return f"the model does NOT beat {ZERO}{reason}"
+
+
+def compare(
+    model: FrankWolfeLasso,
+    X: Any,
+    y: Any,
+    parties: Sequence[int] | None = None,
+    *,
+    test: tuple[Any, Any] | None = None,
+    measured: bool = True,
+    tick: Tick | None = None,
+) -> Comparison:
+    """Fit a model and those to measure it against.
+
+    X, parties : one table, and how many of its columns each party has
+    test : held-out samples and their targets, seen by no fit
+    measured : whether any figure is computed on X and y, but for those of the fit
+    tick : called after every step or round of the model
+
+    A private model of parties stands beside one of :class:`~dpsvm.frank_wolfe.PrivateFrankWolfe`,
+    at the same epsilon and delta: a release of its own, which is charged to no accountant.
+    """
+    fitted = clone(model)
+    fitted._fit(X, y, parties, tick)
+    task = _Task(fitted, X, y, parties, test)
+    weights = {MODEL: fitted.coef_}
+    private = fitted.epsilon is not None
+    if measured:
+        if private and parties is not None and not task.product:
+            weights[PRIVATE] = task.private()
+        if private or parties is not None:
+            weights[CENTRAL] = task.central()
+        weights[ZERO] = np.zeros_like(fitted.coef_)
+    elif test is None:
+        return Comparison(fitted, ())
+    return Comparison(fitted, tuple(task.outcome(name, x, measured) for name, x in weights.items()))
+
+
+class _Task:
+    """The problem of a fitted model, in the open."""
+
+    def __init__(
+        self,
+        model: FrankWolfeLasso,
+        X: Any,
+        y: Any,
+        parties: Sequence[int] | None,
+        test: tuple[Any, Any] | None,
+    ) -> None:
+        self.model, self.test = model, test
+        self.f = LeastSquares(X, y)
+        self.product = model.problem == "product"
+        sizes = [self.f.n_features] if parties is None or not self.product else list(parties)
+        self.domain = product_of_balls(sizes, model.eta)
+
+    def central(self) -> Array:
+        """The minimiser over the same set, up to a gap that its outcome tells."""
+        tol = _TOL * self.f.value(self.domain.start())
+        return minimize(self.f, self.domain, step="line-search", max_iter=_STEPS, tol=tol).x
+
+    def private(self) -> Array:
+        """The model of a central private run; labels that are public bound themselves."""
+        names = ("epsilon", "delta", "entry_bound", "label_bound", "random_state")
+        settings: dict[str, Any] = {name: getattr(self.model, name) for name in names}
+        settings |= {"radius": self.model.eta, "rounds": self.model.max_iter}
+        if settings["label_bound"] is None:
+            settings["label_bound"] = float(np.max(np.abs(self.f.target))) or 1.0
+        solver = PrivateFrankWolfe(**settings)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PrivacyLeakWarning)  # of a seed, said by the fit
+            return solver.solve(self.f.matrix, self.f.target).x
+
+    def outcome(self, name: str, weights: Array, measured: bool) -> Outcome:
+        figures: dict[str, float | None] = {}
+        if measured:
+            figures["objective"] = self.f.value(weights)
+            figures["gap"] = whole_gap(self.f.track(weights), self.domain)
+        if self.test is not None:
+            figures["test_loss"], figures["test_r2"] = _tested(weights, *self.test)
+        return Outcome(name, int(np.count_nonzero(weights)), **figures)
+
+
+def _tested(weights: Array, X: Any, y: Array) -> tuple[float, float | None]:
+    """The objective on other rows, and R^2, which needs targets that differ."""
+    table = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X)
+    residual, spread = table @ weights - y, y - y.mean()
+    total = float(spread @ spread)
+    squares = float(residual @ residual)
+    return squares / (2.0 * len(y)), None if total == 0.0 else 1.0 - squares / total

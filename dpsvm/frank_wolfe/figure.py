@@ -1,0 +1,75 @@
+"""The picture of a comparison: the value step by step, and the gap, or what the parties sent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpsvm.admm.sharing.figure import CENTRAL_LOOK, COLOURS, FIRST_LOOK
+from dpsvm.frank_wolfe.comparison import CENTRAL, PRIVATE, ZERO, Comparison
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_PRIVATE_LOOK: dict[str, Any] = {"color": COLOURS[1], "linestyle": "-.", "linewidth": 1.2}
+_LEVELS: dict[str, dict[str, Any]] = {
+    PRIVATE: _PRIVATE_LOOK,
+    CENTRAL: CENTRAL_LOOK,
+    ZERO: FIRST_LOOK,
+}
+
+
+def picture(comparison: Comparison, title: str) -> Figure:
+    """Value by step on the left; on the right the gap, with parties the bytes sent to date.
+
+    With parties the value is the one that the messages tell, of the sketched problem: it is all
+    that a private run has, and a run without parties keeps its own.
+    """
+    from matplotlib.figure import Figure
+
+    model = comparison.model
+    if model.history_ is None:
+        raise ValueError("a private run without parties keeps no history to draw")
+    figure = Figure(figsize=(10, 4.2), layout="constrained")
+    values, right = figure.subplots(1, 2)
+    if model.traffic_ is None:
+        _steps(values, right, model.history_)
+    else:
+        _rounds(values, right, comparison)
+    for outcome in comparison.outcomes:
+        if outcome.name in _LEVELS and outcome.objective:
+            values.axhline(outcome.objective, label=outcome.name, **_LEVELS[outcome.name])
+    values.set(yscale="log", ylabel="objective")
+    values.legend(fontsize="small")
+    figure.suptitle(title, fontsize="medium", wrap=True)
+    return figure
+
+
+def _steps(values: Axes, gaps: Axes, history: Any) -> None:
+    steps = history["iteration"]
+    values.plot(steps, _shown(history["value"]), color=COLOURS[0], label="this model")
+    values.set(xlabel="step")
+    gaps.plot(steps, _shown(history["gap"]), color=COLOURS[0])
+    gaps.set(yscale="log", xlabel="step", ylabel="gap: at least the distance to the optimum")
+
+
+def _rounds(values: Axes, sent: Axes, comparison: Comparison) -> None:
+    model = comparison.model
+    rounds = np.array([one.round for one in model.history_])
+    told = _shown(np.array([one.released_value for one in model.history_]))
+    values.plot(rounds, told, color=COLOURS[0], label="this model, as the messages tell it")
+    values.set(xlabel="round")
+    up = [one.traffic.up_bytes for one in model.history_]
+    sent.plot(rounds, up, color=COLOURS[0], label="counted")
+    if model.predicted_traffic_ is not None:
+        longest = model.predicted_traffic_.up_bytes / rounds[-1] * rounds
+        sent.plot(rounds, longest, label="by proposals without a cache", **_LEVELS[ZERO])
+    sent.set(xlabel="round", ylabel="bytes sent by the parties", ylim=(0, None))
+    sent.legend(fontsize="small")
+
+
+def _shown(numbers: Any) -> Any:
+    """Numbers for a logarithmic axis, which has no place for 0."""
+    return np.maximum(numbers, 1e-16)
