@@ -26,6 +26,8 @@ from dpsvm.cli import main
 from dpsvm.cli.lasso_flags import MODEL_FLAGS, OUTPUT_FLAGS, PARTY_FLAGS, PRIVACY_FLAGS
 from dpsvm.data import dump_libsvm, load_libsvm
 from dpsvm.frank_wolfe import FrankWolfeLasso
+from dpsvm.frank_wolfe.comparison import compare
+from dpsvm.frank_wolfe.figure import picture
 from dpsvm.privacy import BudgetAccountant
 
 warned = pytest.mark.filterwarnings("always::dpsvm.PrivacyLeakWarning")
@@ -213,6 +215,14 @@ class TestPrivacy:
             assert re.search(rf"^{name}.* [\d.e-]+", after, re.M)
         assert "charged to no ledger" in " ".join(after.split())
 
+    def test_figures_on_test_rows_are_marked_as_well(self, capsys):
+        assert main(["lasso", *CENTRAL, "--test", "test", "train"]) == 0
+        before, after = capsys.readouterr().out.split("outside the guarantee, for the rows of the")
+        assert "this model" not in before
+        row = re.search(r"^this model +- +- +- +\d +([\d.]+) +(-?[\d.]+)$", after, re.M)
+        assert float(row.group(1)) > 0
+        assert not FIGURES.search(after)
+
     def test_the_record_lists_what_is_outside_the_guarantee(self):
         record = record_of(*PARTIES)
         assert record["outcomes"] == record["outside_guarantee"] == []
@@ -303,6 +313,16 @@ class TestPrivacy:
         assert BudgetAccountant(path="ledger").charges == ()
 
 
+def test_every_step_and_round_moves_the_bar():
+    X, y = load_libsvm("train")
+    ticks = []
+    found = compare(FrankWolfeLasso(0.5), X, y, tick=lambda: ticks.append("step"))
+    assert len(ticks) == found.model.n_iter_ + 1  # the last point has been looked at, too
+    ticks.clear()
+    compare(FrankWolfeLasso(0.5, max_iter=7), X, y, [5, 4], tick=lambda: ticks.append("round"))
+    assert len(ticks) == 7
+
+
 class TestPicture:
     @pytest.mark.parametrize(
         "words", [ETA, [*ETA, "--parties", "3", "--rounds", "20"], PARTIES, [*PARTIES, "--compare"]]
@@ -315,9 +335,6 @@ class TestPicture:
 
     def test_a_private_one_draws_only_what_the_messages_tell(self):
         pytest.importorskip("matplotlib")
-        from dpsvm.frank_wolfe.comparison import compare
-        from dpsvm.frank_wolfe.figure import picture
-
         settings = {"eta": 0.5, "epsilon": 50.0, "delta": 1e-5, "entry_bound": 1.0}
         model = FrankWolfeLasso(**settings, public_labels=True, max_iter=5, sketch=20)
         found = compare(model, *load_libsvm("train"), [4, 3, 2], measured=False)

@@ -106,6 +106,7 @@ def test_callbacks_hear_every_step_and_cannot_end_a_private_fit():
         model = FrankWolfeLasso(0.7, **extra).set_callbacks(heard)
         model.fit(A, y, parties=parties)
         assert model.n_iter_ == steps
+        assert model.ending_ == ("rounds" if steps == 10 else "stopped")
         assert heard.ended.count("round") == (steps if steps != 3 else 4)
 
 

@@ -108,7 +108,8 @@ def _compare(
 ) -> Comparison:
     model = FrankWolfeLasso(**job.settings, accountant=ledger)
     measured = job.compare or not job.private
-    steps, total = ("steps" if sizes is None else "rounds"), job.settings.get("max_iter")
+    steps = "steps" if sizes is None else "rounds"
+    total = model.max_iter if job.private else model._steps()  # None until theory proposes it
     with (
         charged_fit(_NAME, job.ledger, ledger),
         runs_progress(steps, total, not job.quiet) as tick,

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+_DECADES = 100.0  # a span of values that a linear axis would not show
 _PRIVATE_LOOK: dict[str, Any] = {"color": COLOURS[1], "linestyle": "-.", "linewidth": 1.2}
 _LEVELS: dict[str, dict[str, Any]] = {
     PRIVATE: _PRIVATE_LOOK,
@@ -41,7 +42,8 @@ def picture(comparison: Comparison, title: str) -> Figure:
     for outcome in comparison.outcomes:
         if outcome.name in _LEVELS and outcome.objective:
             values.axhline(outcome.objective, label=outcome.name, **_LEVELS[outcome.name])
-    values.set(yscale="log", ylabel="objective")
+    low, high = values.get_ylim()
+    values.set(yscale="log" if 0.0 < _DECADES * low < high else "linear", ylabel="objective")
     values.legend(fontsize="small")
     figure.suptitle(title, fontsize="medium", wrap=True)
     return figure
