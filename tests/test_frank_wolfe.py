@@ -58,7 +58,7 @@ MODULES = [
         "core",
         "curvature",
     ),
-    *("blocks", "solvers"),
+    *("blocks", "solvers", "pairwise"),
 ]
 
 
@@ -416,6 +416,52 @@ def test_the_lasso_of_scikit_learn_has_the_same_objective():
     found = minimize(f, L1Ball(15, eta), step="line-search", max_iter=5000, tol=5e-5)
     assert found.ending == "gap"
     assert 0 <= found.value - f.value(other.coef_) + 1e-12 <= found.gap + 2e-12
+
+
+def test_pairwise_steps_end_at_the_lasso_of_scikit_learn_to_many_digits():
+    A, y = make_lasso(2, n=80, d=15)
+    other = Lasso(alpha=0.02, fit_intercept=False, tol=1e-14, max_iter=100_000).fit(A, y)
+    f, ball = LeastSquares(A, y), L1Ball(15, float(np.abs(other.coef_).sum()))
+    points = []
+    for run in (f, LeastSquares(sparse.csr_array(A), y), Function(f.value, f.gradient)):
+        found = minimize(
+            run,
+            ball,
+            step="pairwise",
+            tol=1e-13,
+            max_iter=2000,
+            callback=lambda record, x: points.append(x.copy()),
+        )
+        assert found.ending == "gap"
+        assert np.max(np.abs(found.x - other.coef_)) < 1e-5
+        assert np.array_equal(found.x != 0.0, other.coef_ != 0.0)
+        assert np.all(np.diff(found.history["value"]) <= 1e-15)
+        assert found.value == pytest.approx(f.value(found.x), rel=1e-12)
+    assert all(ball.contains(x) for x in points)
+
+
+def test_pairwise_steps_leave_where_they_began():
+    """From any point of the set, and on a simplex, whose start is no vertex either."""
+    f = make_quadratic(5)
+    least = minimize(f, Simplex(8, 0.7), step="pairwise", tol=1e-12).x
+    for x0 in (np.full(8, 0.7 / 8), 0.7 * np.eye(8)[3], least):
+        found = minimize(f, Simplex(8, 0.7), x0, step="pairwise", tol=1e-12)
+        assert np.max(np.abs(found.x - least)) < 1e-6
+        assert Simplex(8, 0.7).contains(found.x)
+    slow = minimize(f, Simplex(8, 0.7), step="line-search", max_iter=20_000, tol=1e-6)
+    assert np.max(np.abs(slow.x - least)) < 1e-2
+    with pytest.raises(ValueError, match="is for an L1Ball or a Simplex, got L2Ball"):
+        minimize(f, L2Ball(8), step="pairwise")
+
+
+def test_after_many_exchanges_what_is_kept_is_still_exact():
+    rng = np.random.default_rng(6)
+    A = rng.standard_normal((40, 60)) * 10.0 ** rng.uniform(-2, 2, 60)
+    f, ball = LeastSquares(A, rng.standard_normal(40)), L1Ball(60, 5.0)
+    found = minimize(f, ball, step="pairwise", max_iter=3000)
+    assert found.value == pytest.approx(f.value(found.x), rel=1e-11)
+    g = f.gradient(found.x)
+    assert found.gap == pytest.approx(float((found.x - ball.lmo(g)) @ g), abs=1e-9)
 
 
 def test_a_conic_solver_finds_the_same_over_a_product_of_balls():

@@ -24,13 +24,14 @@ def test_the_examples_of_the_documentation_run():
     assert doctest.testmod(import_module("dpsvm.frank_wolfe.one_shot")).failed == 0
 
 
-def test_it_takes_the_steps_of_proposals_and_sends_every_column_once():
+def test_it_minimises_what_proposals_minimise_and_sends_every_column_once():
     A, y = make_lasso()
     for kind in (np.asarray, sparse.csr_array):
         blocks = [kind(block) for block in split(A, 3)]
         found = OneShotSketching(**RUN).solve(blocks, y)
-        other = DistributedFrankWolfe(radius=0.7, sketch=30, rounds=50, step="line-search")
-        assert np.max(np.abs(found.x - other.solve(blocks, y).x)) < 1e-9
+        other = DistributedFrankWolfe(radius=0.7, sketch=30, rounds=500, step="line-search")
+        above = other.solve(blocks, y).released_value - found.sketched.value
+        assert -1e-12 < above < 1e-4
         assert (found.traffic.up_integers, found.traffic.up_floats) == (0, 12 * 30)
     J = Sketch(60, 30).matrix
     residual = J @ (A @ found.x - y)

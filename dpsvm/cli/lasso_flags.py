@@ -5,7 +5,7 @@ from __future__ import annotations
 from dpsvm.cli.options import Flag, number, one_of, positive, reader, whole
 from dpsvm.frank_wolfe.coordinator import PROBLEMS
 from dpsvm.frank_wolfe.distributed import SENDERS
-from dpsvm.frank_wolfe.steps import LINE_SEARCH
+from dpsvm.frank_wolfe.steps import LINE_SEARCH, PAIRWISE
 
 
 def _parties(text: str) -> int | tuple[int, ...]:
@@ -26,10 +26,10 @@ MODEL_FLAGS = (
     Flag(
         "--step",
         "step",
-        f"diminishing: 2/(t+2); {LINE_SEARCH}: the best on the way",
+        f"{PAIRWISE}: between two vertices; {LINE_SEARCH}: towards one; diminishing: 2/(t+2)",
         ("name",),
-        one_of(("diminishing", LINE_SEARCH)),
-        default_text=f"{LINE_SEARCH}, with --epsilon diminishing",
+        one_of((PAIRWISE, LINE_SEARCH, "diminishing")),
+        default_text=f"{PAIRWISE}, with --parties {LINE_SEARCH}, with --epsilon diminishing",
     ),
     Flag(
         "--rounds",

@@ -25,6 +25,8 @@ from dpsvm.frank_wolfe.estimator import FrankWolfeLasso
 from dpsvm.frank_wolfe.objectives import LeastSquares
 from dpsvm.frank_wolfe.private import PrivateFrankWolfe
 from dpsvm.frank_wolfe.products import product_of_balls
+from dpsvm.frank_wolfe.sets import L1Ball
+from dpsvm.frank_wolfe.steps import LINE_SEARCH, PAIRWISE
 from dpsvm.warnings import PrivacyLeakWarning
 
 Array = NDArray[np.float64]
@@ -148,7 +150,10 @@ class _Task:
     def central(self) -> Array:
         """The minimiser over the same set, up to a gap that its outcome tells."""
         tol = _TOL * self.f.value(self.domain.start())
-        return minimize(self.f, self.domain, step="line-search", max_iter=_STEPS, tol=tol).x
+        if self.product:
+            return minimize(self.f, self.domain, step=LINE_SEARCH, max_iter=_STEPS, tol=tol).x
+        ball = L1Ball(self.f.n_features, self.model.eta)
+        return minimize(self.f, ball, step=PAIRWISE, max_iter=_STEPS, tol=tol).x
 
     def private(self) -> Array:
         """The model of a central private run; labels that are public bound themselves."""

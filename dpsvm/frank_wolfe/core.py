@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from dpsvm.frank_wolfe.checks import check_count, check_vector
 from dpsvm.frank_wolfe.history import History, Iteration, Result
 from dpsvm.frank_wolfe.objectives import Point, Smooth, point_of
+from dpsvm.frank_wolfe.pairwise import PairwiseMove
 from dpsvm.frank_wolfe.sets import Atom, ConvexSet
-from dpsvm.frank_wolfe.steps import make_schedule
+from dpsvm.frank_wolfe.steps import PAIRWISE, Schedule, make_schedule
 
 Array = NDArray[np.float64]
 
@@ -44,7 +45,8 @@ def minimize(
     """Minimise f over the set of an oracle.
 
     lmo : a set, or a callable that takes a gradient; then x0 must be given and lie in the set
-    step : "diminishing" 2/(t+2), "line-search", or a callable of t
+    step : "diminishing" 2/(t+2), "line-search", "pairwise" with a line search of its own
+        (:mod:`~dpsvm.frank_wolfe.pairwise`), or a callable of t
     tol : stop when the gap is at most this
     bound : what theory says of f(x_t) - f*, for the history
 
@@ -54,9 +56,11 @@ def minimize(
     >>> found.x, found.gap, found.ending
     (array([2., 0.]), 0.0, 'gap')
     """
-    max_iter, schedule = check_count(max_iter, "max_iter", least=0), make_schedule(step)
-    tol = check_tolerance(tol)
-    point = point_of(f, starting_point(lmo, x0))
+    max_iter, tol = check_count(max_iter, "max_iter", least=0), check_tolerance(tol)
+    start = starting_point(lmo, x0)
+    pairwise = isinstance(step, str) and step == PAIRWISE
+    mover: Any = PairwiseMove(lmo, start) if pairwise else _Toward(make_schedule(step))
+    point = point_of(f, start)
     oracle: Any = getattr(lmo, "atom", None) or getattr(lmo, "lmo", lmo)
     history = History()
     for t in range(max_iter + 1):
@@ -65,9 +69,7 @@ def minimize(
         vertex = oracle(gradient)
         gap = _gap(point.x, vertex, gradient)
         ending = "gap" if gap <= tol else "iterations" if t == max_iter else ""
-        length = float("nan")
-        if not ending:
-            length = point.best_step_toward(vertex) if schedule is None else schedule(t)
+        length = float("nan") if ending else mover.length(point, vertex, gradient, t)
         past = float("nan") if bound is None else bound(t)
         record = Iteration(t, point.value(), gap, length, past)
         history.iterations.append(record)
@@ -75,8 +77,23 @@ def minimize(
             ending = ending or "stopped"
         if ending:
             break
-        point.toward(vertex, length)
+        mover.move(point, vertex, length)
     return _result(point, gap, t, ending, history)
+
+
+class _Toward:
+    """The move towards the vertex, by a schedule or by a line search."""
+
+    def __init__(self, schedule: Schedule | None) -> None:
+        self._schedule = schedule
+
+    def length(self, point: Point, vertex: Array | Atom, gradient: Array, t: int) -> float:
+        if self._schedule is None:
+            return point.best_step_toward(vertex)
+        return self._schedule(t)
+
+    def move(self, point: Point, vertex: Array | Atom, length: float) -> None:
+        point.toward(vertex, length)
 
 
 def starting_point(lmo: Any, x0: Any) -> Array:

@@ -49,7 +49,7 @@ class DistributedResult:
 
     x: Array  # of all the columns, in the order of the parties
     weights: list[Array]  # x_(k), of each party
-    released_value: float  # f_J(x), from messages and labels
+    released_value: float  # f_J(x), from messages and labels; in a private run noise adds to it
     value: float | None  # f(x); None of a private run, which does not tell it
     n_rounds: int
     traffic: Traffic

@@ -25,6 +25,7 @@ from dpsvm.frank_wolfe.messages import Traffic
 from dpsvm.frank_wolfe.objectives import LeastSquares
 from dpsvm.frank_wolfe.private import PrivateDistributedFrankWolfe, PrivateFrankWolfe
 from dpsvm.frank_wolfe.sets import L1Ball
+from dpsvm.frank_wolfe.steps import LINE_SEARCH, PAIRWISE
 from dpsvm.frank_wolfe.theory import AUTO
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.guarantee import keep_guarantee
@@ -33,7 +34,7 @@ Array = NDArray[np.float64]
 
 _OF_PARTIES = ("problem", "sketch", "sketch_seed", "tau", "cache", "send")
 _OF_PRIVACY = ("delta", "entry_bound", "label_bound", "public_labels", "accountant")
-_TOL, _STEPS = 1e-3, 1000
+_TOL, _STEPS = 1e-4, 1000
 _CALLER = 5  # frames from a warning to whoever called fit
 
 
@@ -52,16 +53,18 @@ class FrankWolfeLasso(
     ----------
     eta : float, default=1.0
         The radius of the l1 ball; of each party's own in problem "product".
-    step : {"diminishing", "line-search"} or callable, default=None
-        2/(t+2), or the exact minimum on the way. None is the line search, in a private fit the
-        other; a central private fit takes no line search, which would read the data.
+    step : {"pairwise", "line-search", "diminishing"} or callable, default=None
+        From the worst vertex in use to the best, or towards the best with the exact minimum on the
+        way, or with 2/(t+2). None is the first that there is: with parties there is no "pairwise",
+        in a private fit "diminishing". A central private fit takes no line search, which would
+        read the data.
     max_iter : int, default=None
         Steps at most; the number of rounds with parties or privacy, where all of them are made.
         None is 1000, in a private fit what theory proposes from public numbers
         (:mod:`~dpsvm.frank_wolfe.theory`).
     tol : float, default=None
         Stop when the gap, which is at least the distance to the optimum, is at most this share of
-        |y|^2 / (2 n), the objective of w = 0. None is 1e-3. Without parties and privacy only.
+        |y|^2 / (2 n), the objective of w = 0. None is 1e-4. Without parties and privacy only.
     problem : {"l1", "product"}, default=None
         With parties: |w|_1 <= eta, which is None, or |w_(k)|_1 <= eta for each party k.
     sketch, sketch_seed : int, default=None
@@ -290,7 +293,7 @@ class FrankWolfeLasso(
         found = minimize(
             f,
             ball,
-            step="line-search" if self.step is None else self.step,
+            step=PAIRWISE if self.step is None else self.step,
             max_iter=self._steps(),
             tol=share * f.value(ball.start()),
             callback=tick,
@@ -333,7 +336,7 @@ class FrankWolfeLasso(
             settings["sketch"] = AUTO if self.sketch is None else self.sketch
         else:
             settings |= {"rounds": self._steps(), "send": self.send or "all"}
-        usual = "diminishing" if private else "line-search"
+        usual = "diminishing" if private else LINE_SEARCH
         settings["step"] = usual if self.step is None else self.step
         kind = PrivateDistributedFrankWolfe if private else DistributedFrankWolfe
         found: DistributedResult = kind(**settings).solve(blocks, target, tick)

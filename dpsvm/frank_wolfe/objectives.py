@@ -21,13 +21,15 @@ from scipy import sparse
 from scipy.optimize import brentq
 
 from dpsvm.frank_wolfe.checks import check_vector
-from dpsvm.frank_wolfe.sets import Atom
+from dpsvm.frank_wolfe.sets import Atom, dense
 
 Array = NDArray[np.float64]
 
 
 MOST_KEPT = 2**25
 """Numbers of columns A'a_i / n that are kept at most: 256 MB."""
+
+_ANEW = 512  # exchanges after which A x is computed from x
 
 
 class Smooth(Protocol):
@@ -133,17 +135,17 @@ class Point:
         gradient = self.gradient()
         return [gradient[block] for block in blocks]
 
-    def best_step(self, direction: Array) -> float:
-        """The t in [0, 1] with the least f(x + t direction): where its derivative is 0."""
+    def best_step(self, direction: Array, most: float = 1.0) -> float:
+        """The t in [0, most] with the least f(x + t direction): where its derivative is 0."""
 
         def slope(t: float) -> float:
             return float(direction @ self.function.gradient(self.x + t * direction))
 
         if slope(0.0) >= 0.0:
             return 0.0
-        if slope(1.0) <= 0.0:
-            return 1.0
-        return float(brentq(slope, 0.0, 1.0, xtol=1e-15))
+        if slope(most) <= 0.0:
+            return most
+        return float(brentq(slope, 0.0, most, xtol=1e-15))
 
     def best_step_toward(self, vertex: Array | Atom) -> float:
         """The same towards a point."""
@@ -160,6 +162,15 @@ class Point:
             self.x[vertex.index] += step * vertex.value
         else:
             self.x += step * vertex
+
+    def best_exchange(self, away: Array | Atom, toward: Array | Atom, most: float) -> float:
+        """The t in [0, most] with the least f(x + t (toward - away))."""
+        size = len(self.x)
+        return self.best_step(dense(toward, size) - dense(away, size), most)
+
+    def exchange(self, away: Array | Atom, toward: Array | Atom, step: float, x: Array) -> None:
+        """x <- x + step (toward - away), which is the x given, up to rounding."""
+        self.x[:] = x
 
     def along(self, block: slice, change: Array) -> None:
         """x <- x + change, in one block."""
@@ -181,6 +192,7 @@ class LeastSquaresPoint(Point):
         self._fitted = np.asarray(function.matrix @ self.x)
         self._curved: Array | None = None  # A'A x / n, None if x moved otherwise since
         self._gram: dict[int, Array] = {}  # A'a_i / n of every atom moved to
+        self._exchanges = 0
 
     def value(self) -> float:
         """f(x)."""
@@ -198,22 +210,48 @@ class LeastSquaresPoint(Point):
         residual = (self._fitted - self._f.target) / self._f.n_samples
         return [np.asarray(self._f.transpose[block] @ residual) for block in blocks]
 
-    def best_step(self, direction: Array) -> float:
-        """-<direction, gradient> / (|A direction|^2 / n), cut off at 0 and at 1."""
-        return self._least_along(np.asarray(self._f.matrix @ direction))
+    def best_step(self, direction: Array, most: float = 1.0) -> float:
+        """-<direction, gradient> / (|A direction|^2 / n), cut off at 0 and at most."""
+        return self._least_along(np.asarray(self._f.matrix @ direction), most)
 
     def best_step_toward(self, vertex: Array | Atom) -> float:
         """The same towards a point, from one column if that is an atom."""
-        if isinstance(vertex, Atom):
-            return self._least_along(vertex.value * self._f.column(vertex.index) - self._fitted)
-        return self._least_along(np.asarray(self._f.matrix @ vertex) - self._fitted)
+        return self._least_along(self._image(vertex) - self._fitted)
 
-    def _least_along(self, moved: Array) -> float:
+    def best_exchange(self, away: Array | Atom, toward: Array | Atom, most: float) -> float:
+        """The same from one point towards another."""
+        return self._least_along(self._image(toward) - self._image(away), most)
+
+    def _image(self, vertex: Array | Atom) -> Array:
+        """A times a point, one column if that is an atom."""
+        if isinstance(vertex, Atom):
+            return np.asarray(vertex.value * self._f.column(vertex.index))
+        return np.asarray(self._f.matrix @ vertex)
+
+    def _least_along(self, moved: Array, most: float = 1.0) -> float:
         slope = -float(moved @ (self._fitted - self._f.target))
         curvature = float(moved @ moved)
         if slope <= 0.0:
             return 0.0
-        return 1.0 if slope >= curvature else slope / curvature
+        return most if slope >= most * curvature else slope / curvature
+
+    def exchange(self, away: Array | Atom, toward: Array | Atom, step: float, x: Array) -> None:
+        """x <- x + step (toward - away). Every so often all is computed anew: nothing shrinks
+        the errors of rounding here."""
+        super().exchange(away, toward, step, x)
+        self._exchanges += 1
+        if self._exchanges % _ANEW == 0:
+            self._fitted, self._curved = np.asarray(self._f.matrix @ x), None
+            return
+        self._fitted += step * (self._image(toward) - self._image(away))
+        if self._curved is None:
+            return
+        if not isinstance(away, Atom) or not isinstance(toward, Atom):
+            self._curved = None
+            return
+        for atom, sign in ((toward, step), (away, -step)):
+            column = self._gram_column(atom.index, self._f.column(atom.index))
+            self._curved += (sign * atom.value) * column
 
     def toward(self, vertex: Array | Atom, step: float) -> None:
         """x <- (1 - step) x + step vertex."""

@@ -30,6 +30,7 @@ from dpsvm.frank_wolfe.privacy import check_entries, sketch_sensitivity
 from dpsvm.frank_wolfe.private import charge
 from dpsvm.frank_wolfe.sets import L1Ball
 from dpsvm.frank_wolfe.sketches import Sketch
+from dpsvm.frank_wolfe.steps import PAIRWISE
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.accounting import Gaussian, gaussian_mu
 from dpsvm.privacy.guarantee import Guarantee
@@ -56,7 +57,7 @@ class OneShotSketching:
     """The lasso over an l1 ball from sketches of all the columns, sent once.
 
     radius, sketch, sketch_seed : as for :class:`~dpsvm.frank_wolfe.DistributedFrankWolfe`
-    max_iter, tol : of the coordinator's line search
+    max_iter, tol : of the coordinator's own run, by pairwise steps
     epsilon, delta, entry_bound, public_labels, accountant, random_state : of a private run, as for
         :class:`~dpsvm.frank_wolfe.PrivateDistributedFrankWolfe`
 
@@ -104,7 +105,7 @@ class OneShotSketching:
         scale = math.sqrt(len(target) * size)
         goal = np.asarray(sketch.of(target)) / len(target)
         f = LeastSquares(sent * scale, goal * scale)
-        found = minimize(f, ball, step="line-search", max_iter=self.max_iter, tol=self.tol)
+        found = minimize(f, ball, step=PAIRWISE, max_iter=self.max_iter, tol=self.tol)
         return OneShotResult(
             x=found.x,
             sketched=found,

@@ -228,12 +228,16 @@ class DistributedCalibration:
         """The standard deviation of the noise on every number of a sketch."""
         return self.sensitivity / self.mu * UP
 
+    def check_labels(self, target: Array) -> None:
+        """Refuse protected labels above their public bound."""
+        if self.label_bound is not None:
+            check_entries(target, self.label_bound, "label_bound")
+
     def release_labels(self, target: Array, noise: Noise) -> Array:
         """J y / n as the coordinator may use it: with noise, unless labels are public."""
         goal = np.asarray(self.sketch.of(target)) / self.sketch.n_samples
         if self.label_bound is None:
             return goal
-        check_entries(target, self.label_bound, "label_bound")
         scale = sketch_sensitivity(self.sketch, self.label_bound) / self.mu * UP
         return noisy(goal, scale, noise)
 

@@ -37,7 +37,7 @@ from dpsvm.frank_wolfe.privacy import (
 )
 from dpsvm.frank_wolfe.sets import Atom
 from dpsvm.frank_wolfe.sketches import Sketch
-from dpsvm.frank_wolfe.steps import Diminishing
+from dpsvm.frank_wolfe.steps import Diminishing, make_schedule
 from dpsvm.frank_wolfe.theory import DistributedSizes, central_rounds
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.accounting import Event
@@ -207,10 +207,12 @@ class PrivateDistributedFrankWolfe:
             )
             for k, table in enumerate(tables)
         ]
-        goal = calibration.release_labels(target, noise)
-        coordinator = make_coordinator(self, goal, len(target), parties)
+        calibration.check_labels(target)
+        make_schedule(self.step)  # refused here or never: all that can fail does so before a charge
         report = calibration.report()
         charge(self, noise, calibration.event, calibration.guarantee)
+        goal = calibration.release_labels(target, noise)
+        coordinator = make_coordinator(self, goal, len(target), parties)
         noted = watched_run(coordinator, parties, calibration.rounds, watch, stoppable=False)
         return make_result(coordinator, noted, guarantee=calibration.guarantee, report=report)
 

@@ -108,7 +108,7 @@ class L1Ball(OneBlock):
 
     def lmo(self, gradient: Array) -> Array:
         """The vertex -r sign(g_i) e_i of the largest |g_i|."""
-        return _dense(self.atom(gradient), self.dimension)
+        return dense(self.atom(gradient), self.dimension)
 
     def contains(self, x: Array) -> bool:
         """Whether |x|_1 <= r, up to rounding."""
@@ -146,7 +146,7 @@ class Simplex(OneBlock):
 
     def lmo(self, gradient: Array) -> Array:
         """The vertex r e_i of the least g_i."""
-        return _dense(self.atom(gradient), self.dimension)
+        return dense(self.atom(gradient), self.dimension)
 
     def contains(self, x: Array) -> bool:
         """Whether x >= 0 and sums to r, up to rounding."""
@@ -182,7 +182,7 @@ class L2Ball(OneBlock):
         """The point opposite to the gradient."""
         norm = float(np.linalg.norm(gradient))
         if norm == 0.0:
-            return _dense(Atom(0, -self.radius), self.dimension)
+            return dense(Atom(0, -self.radius), self.dimension)
         return np.asarray(gradient * (-self.radius / norm))
 
     def contains(self, x: Array) -> bool:
@@ -216,10 +216,17 @@ def largest_eigenvalue(matrix: Array) -> float:
     return float(eigvalsh(matrix, subset_by_index=[last, last])[0])
 
 
-def _dense(atom: Atom, dimension: int) -> Array:
-    vertex = np.zeros(dimension)
-    vertex[atom.index] = atom.value
-    return vertex
+def dense(vertex: Array | Atom, dimension: int) -> Array:
+    """A point with its zeros.
+
+    >>> dense(Atom(1, 2.0), 3)
+    array([0., 2., 0.])
+    """
+    if not isinstance(vertex, Atom):
+        return vertex
+    found = np.zeros(dimension)
+    found[vertex.index] = vertex.value
+    return found
 
 
 def _differences(vertices: Array) -> Array:

@@ -6,6 +6,7 @@ SerialStep(d)        2 d / (t + 2 d)              Lacoste-Julien et al. 2013, d 
 ParallelStep(d, tau) 2 d tau / (tau^2 t + 2 d)    Wang et al. 2016, cut off at 1, above which
                                                   the first of them leave the set
 "line-search"        the least f on the way
+"pairwise"           from another vertex (:mod:`~dpsvm.frank_wolfe.pairwise`)
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 from dpsvm.frank_wolfe.checks import check_count
 
 LINE_SEARCH = "line-search"
+PAIRWISE = "pairwise"
 
 Schedule = Callable[[int], float]
 """Takes the number of an iteration, gives a step in (0, 1]."""
@@ -85,6 +87,8 @@ class ParallelStep:
 
 def make_schedule(step: Any, p: float = 1.0) -> Schedule | None:
     """The schedule of a setting: "diminishing" with this p, one's own, or None for a line search.
+
+    What moves towards one vertex of a block or of a party has no "pairwise".
 
     >>> make_schedule("diminishing", 0.5)
     Diminishing(p=0.5)

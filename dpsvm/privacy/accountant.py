@@ -106,7 +106,7 @@ class BudgetAccountant:
     epsilon, delta : float
         The budget. Without delta only pure releases fit. Left out when a ledger file is opened,
         which holds them.
-    neighbouring : "add-remove", "replace" or "column"
+    neighbouring : "add-remove", "replace", "column", "row" or "features"
         The relation all charges must be proved under.
     path : path, optional
         A ledger file, shared by threads and processes: every charge is checked and written, whole,
