@@ -1,7 +1,7 @@
 """Theorem 1 against what happens: the mean of f(x_t) - f* over its bound, for five samplings.
 
 The problems have 8 dimensions, so that the curvature is enumerated, not bounded. f* is f at a point
-that another method finds, less the gap there: no more than the minimum, by rounding only less. h0 is
+that another method finds, less the gap there, so never above the minimum. h0 is
 f(x_0) - f*. At t = 0 the ratio is h0 / (h0 + C / p), which the problem alone decides.
 """
 
