@@ -220,6 +220,19 @@ def test_the_curvature_by_enumeration_is_that_of_its_definition_and_below_the_bo
     assert mean <= exact * (1 + 1e-12)
 
 
+def test_a_factor_on_part_of_the_bracket_would_make_the_curvature_infinite():
+    """Printed, 2/g^2 multiplies f(x + g (s - x)_S) - f(x) alone."""
+    f, x, s = LeastSquares(np.eye(2), [1.0, 1.0]), np.array([1.0, 0.0]), np.array([0.0, 1.0])
+    whole, part = [], []
+    for g in (1.0, 1e-2, 1e-4):
+        rise, tangent = f.value(x + g * (s - x)) - f.value(x), g * float((s - x) @ f.gradient(x))
+        whole.append(2 / g**2 * (rise - tangent))
+        part.append(2 / g**2 * rise - tangent)
+    exact = enumerated_curvature(f.hessian(), Simplex(2), elementary(1))
+    assert whole == pytest.approx([exact] * 3)
+    assert abs(part[2]) > 50 * abs(part[1]) > 50 * abs(part[0])
+
+
 def test_where_there_is_too_much_to_enumerate_a_bound_is_taken():
     H = make_quadratic(d=30).hessian()
     box = Box(np.zeros(30), np.ones(30))
@@ -324,15 +337,29 @@ def test_kept_gradients_give_the_iterates_of_those_computed_anew(kind):
     assert np.max(np.abs(plain.x - found.x)) < 1e-12
 
 
+@pytest.mark.filterwarnings("ignore:scipy.misc is deprecated:DeprecationWarning")
 def test_copt_takes_the_same_steps():
     copt = pytest.importorskip("copt")
     A, y = make_lasso(n=50, d=10)
-    f, ball = LeastSquares(A, y), copt.constraint.L1Ball(0.7)
-    theirs = copt.minimize_frank_wolfe(
-        lambda x: (f.value(x), f.gradient(x)), np.zeros(10), ball.lmo, step="sublinear", max_iter=50
+    f, points = LeastSquares(A, y), []
+    copt.minimize_frank_wolfe(
+        lambda x: (f.value(x), f.gradient(x)),
+        np.zeros(10),
+        copt.constraint.L1Ball(0.7).lmo,
+        jac=True,
+        step="sublinear",
+        max_iter=50,
+        tol=0,
+        callback=lambda state: points.append(state["x"].copy()),
     )
-    ours = minimize(f, L1Ball(10, 0.7), max_iter=50)
-    assert np.max(np.abs(theirs.x - ours.x)) < 1e-12
+    for run in (
+        lambda **settings: minimize(f, L1Ball(10, 0.7), **settings),
+        lambda **settings: minimize_blocks(f, L1Ball(10, 0.7), elementary(1), **settings),
+    ):
+        ours = []
+        run(max_iter=len(points) - 1, callback=lambda _, x, ours=ours: ours.append(x.copy()))
+        assert len(points) >= 50
+        assert np.max(np.abs(np.array(points) - ours)) < 1e-14
 
 
 def test_all_blocks_at_once_are_frank_wolfe():

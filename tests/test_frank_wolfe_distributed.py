@@ -16,14 +16,17 @@ from dpsvm.frank_wolfe import (
     L1Ball,
     LeastSquares,
     Theorem1,
+    Traffic,
     longest_uplink,
     minimize,
     product_of_balls,
 )
 from dpsvm.frank_wolfe.coordinator import Coordinator
-from dpsvm.frank_wolfe.messages import Proposal, Query
+from dpsvm.frank_wolfe.messages import Bid, Proposal, Query
 from dpsvm.frank_wolfe.party import Party
+from dpsvm.frank_wolfe.privacy import DistributedCalibration
 from dpsvm.frank_wolfe.sketches import Sketch
+from dpsvm.privacy.noise import Noise
 
 
 @pytest.mark.parametrize("module", ["sketches", "messages", "party", "coordinator", "distributed"])
@@ -188,6 +191,49 @@ def test_without_a_cache_exactly_as_much_is_sent_as_predicted():
     assert plain.rounds[9].traffic == longest_uplink(parties=4, rounds=10, size=20)
 
 
+@pytest.mark.parametrize("settings", [{}, {"sketch": 20}, {"tau": 2, "random_state": 1}])
+def test_where_only_the_winner_sends_its_column_the_iterates_are_the_same(settings):
+    A, y = make_lasso()
+    run = {"radius": 0.7, "rounds": 25, "step": "line-search", "cache": False} | settings
+    blocks = split(A, 4)
+    every = DistributedFrankWolfe(**run).solve(blocks, y)
+    winner = DistributedFrankWolfe(**run, send="winner").solve(blocks, y)
+    assert np.max(np.abs(every.x - winner.x)) < 1e-12
+    size = settings.get("sketch", 60)
+    assert winner.traffic == Traffic(4 * 25, (4 + size) * 25, 4 * 25 * size)
+    assert winner.predicted == every.traffic
+    kept = DistributedFrankWolfe(**run | {"cache": True}, send="winner").solve(blocks, y)
+    assert kept.traffic.up_floats <= 4 * 25 + 12 * size  # every column once at most
+
+
+def test_a_column_is_delivered_by_the_winner_of_the_round_alone():
+    party = Party(0, np.eye(2), Sketch(2))
+    with pytest.raises(ValueError, match="party 0 has made no bid in round 0"):
+        party.deliver()
+    coordinator = Coordinator(np.full(2, 0.5), 2, [2, 2], [1.0], schedule=None)
+    query = coordinator.open()
+    bids = [party.bid(query), Bid(1, 1, 1, -0.1)]
+    for wrong, reason in (
+        ([Bid(2, 0, 1, 0.0), bids[1]], "a message for round 1 is needed"),
+        ([bids[0], Bid(1, 1, 1, np.nan)], "finite numbers"),
+    ):
+        with pytest.raises(ValueError, match=reason):
+            coordinator.award(wrong)
+    assert coordinator.award(bids) == 0
+    with pytest.raises(ValueError, match=r"of the parties \[0\], in order, are needed"):
+        coordinator.take(Proposal(1, 1, 1, np.ones(2)))
+    assert coordinator.take(party.deliver()).round == 2
+    with pytest.raises(ValueError, match=r"of the parties \[\], in order, are needed"):
+        coordinator.take(Proposal(2, 0, 1, np.ones(2)))
+
+
+def test_a_private_party_makes_no_bid():
+    sketch = Sketch(60, 20)
+    noise = DistributedCalibration.of(sketch, 1, 3, 1.0, 1e-5, 1.0).noise_of(0, Noise(0))
+    with pytest.raises(ValueError, match="a bid tells a score, which is not private"):
+        Party(0, make_lasso()[0], sketch, perturbation=noise).bid(Query(1, np.ones(20)))
+
+
 def test_a_watch_may_end_a_run():
     A, y = make_lasso()
     solver = DistributedFrankWolfe(radius=0.7, rounds=25)
@@ -201,13 +247,13 @@ def test_messages_out_of_turn_or_shape_are_refused():
         party.answer(Query(2, np.zeros(2)))
     with pytest.raises(ValueError, match="a residual of 2 finite numbers"):
         party.answer(Query(1, np.zeros(3)))
-    coordinator = Coordinator(np.ones(2), Sketch(2), [2], [1.0], schedule=None)
+    coordinator = Coordinator(np.full(2, 0.5), 2, [2], [1.0], schedule=None)
     for message, reason in (
-        (Proposal(2, 0, 1, np.zeros(2)), "a proposal for round 1 is needed"),
-        (Proposal(1, 1, 1, np.zeros(2)), "of each of 1 parties"),
+        (Proposal(2, 0, 1, np.zeros(2)), "a message for round 1 is needed"),
+        (Proposal(1, 1, 1, np.zeros(2)), r"parties \[0\], in order, are needed"),
         (Proposal(1, 0, 0, np.zeros(2)), "sent the choice 0"),
         (Proposal(1, 0, -3, np.zeros(2)), "sent the choice -3"),
-        (Proposal(1, 0, 1, np.zeros(5)), "numbers for a sketch of 2"),
+        (Proposal(1, 0, 1, np.zeros(5)), r"finite numbers of shape \(2,\), got shape \(5,\)"),
         (Proposal(1, 0, 1, None), "sent no sketch of column 0, nor did before"),
     ):
         with pytest.raises(ValueError, match=reason):

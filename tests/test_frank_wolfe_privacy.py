@@ -35,6 +35,7 @@ from dpsvm.frank_wolfe.privacy import (
     sketch_sensitivity,
 )
 from dpsvm.frank_wolfe.sketches import Sketch
+from dpsvm.frank_wolfe.theory import DistributedSizes, curvature_on_ball
 from dpsvm.privacy import BudgetAccountant, BudgetError
 from dpsvm.privacy.accounting import Gaussian, Pure, ZCdp, dp_accounting_epsilon, epsilon_of
 from dpsvm.privacy.audit.bounds import epsilon_at_least
@@ -45,7 +46,7 @@ RUN = {"radius": 0.7, "rounds": 10, "epsilon": 1.0, "delta": 1e-5}
 SPLIT = RUN | {"sketch": 20, "public_labels": True}
 
 
-@pytest.mark.parametrize("module", ["privacy", "private"])
+@pytest.mark.parametrize("module", ["privacy", "private", "theory"])
 def test_the_examples_of_the_documentation_run(module):
     assert doctest.testmod(import_module(f"dpsvm.frank_wolfe.{module}")).failed == 0
 
@@ -271,7 +272,8 @@ def test_a_private_run_over_parties_counts_and_keeps_quiet_about_the_data():
     assert (found.traffic.up_integers, found.traffic.up_floats) == (30, 600)
     assert found.value is None
     assert str(found.guarantee) == "epsilon = 1, delta = 1e-05 (features)"
-    assert "labels are public" in found.report["labels"]
+    assert found.predicted == found.traffic
+    assert found.report["labels"].startswith("public: ")
     assert np.abs(found.x).sum() <= 0.7 * (1 + 1e-12)
 
 
@@ -290,6 +292,99 @@ def test_a_column_sent_before_is_not_drawn_anew():
         calibration.noise_of(1, Noise(0))
     with pytest.raises(ValueError, match="made for another sketch"):
         Party(0, A, Sketch(60, 20), perturbation=calibration.noise_of(0, Noise(0)))
+
+
+def test_protected_labels_are_released_once_with_the_noise_of_their_own_sensitivity():
+    n, runs = 40, DRAWS // 20
+    sketch = Sketch(n, 20, seed=2)
+    calibration = DistributedCalibration.of(sketch, 2, 5, 1.0, 1e-5, 1.0, label_bound=3.0)
+    y, noise = np.linspace(-3.0, 3.0, n), Noise(4)
+    drawn = [calibration.release_labels(y, noise) - sketch.of(y) / n for _ in range(runs)]
+    scale = 3.0 * calibration.scale  # labels are bounded by 3, entries by 1
+    assert kstest(np.concatenate(drawn), norm(scale=scale).cdf).pvalue > LEVEL
+    moved = np.zeros(n)
+    moved[int(np.argmax(np.linalg.norm(sketch.matrix, axis=0)))] = 6.0  # from -3 to 3
+    assert np.linalg.norm(sketch.of(moved) / n) == pytest.approx(calibration.mu * scale)
+    every = [ZCdp(calibration.choice_epsilon**2 / 8)] * 10 + [Gaussian(calibration.mu)] * 11
+    assert 0.999 < epsilon_of(every, 1e-5) <= 1.0
+    assert calibration.report()["releases"] == len(every)
+
+
+def test_with_protected_labels_all_that_follows_is_made_of_their_release():
+    A, y = make_lasso()
+    run = {name: value for name, value in SPLIT.items() if name != "public_labels"}
+    solver = PrivateDistributedFrankWolfe(**run, label_bound=1.0)
+    found = solver.solve(split(A, 2), y)
+    assert str(found.guarantee) == "epsilon = 1, delta = 1e-05 (replace)"
+    assert found.report["labels"].startswith("protected: ")
+    assert found.traffic.up_integers == 20
+    exact = PrivateDistributedFrankWolfe(**(run | {"epsilon": 1e14}), label_bound=1.0)
+    plain = DistributedFrankWolfe(radius=0.7, rounds=10, sketch=20).solve(split(A, 2), y)
+    assert np.max(np.abs(exact.solve(split(A, 2), y).x - plain.x)) < 1e-6
+    with pytest.raises(ValueError, match=re.escape("at most label_bound = 0.1")):
+        PrivateDistributedFrankWolfe(**run, label_bound=0.1).solve(split(A, 2), y)
+
+
+def test_labels_that_are_all_0_leave_nothing_to_hide():
+    A, _ = make_lasso()
+    found = PrivateDistributedFrankWolfe(**SPLIT).solve(split(A, 2), np.zeros(60))
+    assert np.all(np.isfinite(found.x))
+
+
+# Rounds and sketches that theory proposes
+
+
+def test_more_rounds_are_proposed_where_n_or_epsilon_is_larger():
+    sizes = {"n_samples": 10**5, "n_features": 40, "parties": 4, "radius": 1.0}
+    sizes |= {"entry_bound": 1.0, "label_size": 0.5, "rho": 1.0}
+    proposed = [DistributedSizes(**sizes | {"rho": rho}).rounds(100) for rho in (0.01, 1.0, 100.0)]
+    assert proposed == sorted(proposed)
+    assert proposed[-1] / proposed[0] == pytest.approx(100 ** (2 / 3), rel=0.2)  # sqrt(rho)^(2/3)
+    more = DistributedSizes(**sizes | {"n_samples": 10**7}).rounds(100)
+    assert more / DistributedSizes(**sizes).rounds(100) == pytest.approx(10 ** (2 / 3), rel=0.2)
+
+
+def test_a_proposed_sketch_is_shorter_than_a_column_or_there_is_none():
+    sizes = {"n_features": 40, "parties": 4, "radius": 1.0}
+    sizes |= {"entry_bound": 1.0, "label_size": 0.5, "rho": 1.0}
+    assert DistributedSizes(n_samples=50, **sizes).plan(1e-5)[1] is None
+    rounds, size = DistributedSizes(n_samples=10**5, **sizes).plan(1e-5)
+    assert size == math.ceil(9 * math.log(rounds / 1e-5))
+    assert DistributedSizes(n_samples=10**5, **sizes).plan(1e-5, 7, 30) == (7, 30)
+
+
+def test_what_is_proposed_depends_on_no_feature_and_on_no_protected_label():
+    rng = np.random.default_rng(0)
+    run = {"radius": 0.7, "epsilon": 1.0, "delta": 1e-5}
+    for name, labels in (("public_labels", True), ("label_bound", 1.0)):
+        found = set()
+        for _ in range(4):
+            A, y = rng.uniform(-1, 1, (60, 12)), rng.uniform(-1, 1, 60)
+            y = y if name == "label_bound" else np.linspace(-1, 1, 60)
+            one = PrivateDistributedFrankWolfe(**run, **{name: labels}).solve(split(A, 2), y)
+            found.add((one.n_rounds, one.predicted))
+        assert len(found) == 1
+    lengths = {
+        len(PrivateFrankWolfe(**run).solve(rng.uniform(-1, 1, (60, 12)), np.ones(60)).choices)
+        for _ in range(4)
+    }
+    assert len(lengths) == 1
+
+
+def test_the_central_bound_behind_the_proposed_rounds_holds_in_the_mean():
+    """E f(x_T) - f* <= 2 C / (T + 2) + r (2 D / e0) log 2d."""
+    A, y = make_lasso(n=2000, d=6)
+    f, radius, rounds = LeastSquares(A, y), 0.7, 12
+    best = minimize(f, L1Ball(6, radius), step="line-search", max_iter=3000).value
+    for epsilon in (1.0, 10.0, 1000.0):
+        calibration = CentralCalibration.of(
+            rounds, gradient_sensitivity(radius, 2000, 1.0, 1.0), epsilon, 1e-5
+        )
+        missed = radius * 2 * calibration.sensitivity / calibration.choice_epsilon * math.log(12)
+        bound = 2 * curvature_on_ball(radius, 1.0) / (rounds + 2) + missed
+        solver = PrivateFrankWolfe(radius=radius, rounds=rounds, epsilon=epsilon, delta=1e-5)
+        values = [f.value(solver.solve(A, y).x) for _ in range(30)]
+        assert np.mean(values) - best <= bound
 
 
 def test_with_many_records_the_private_model_is_nearly_the_best():

@@ -20,13 +20,12 @@ All that is used here are messages and labels: in a private mode everything is p
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpsvm.frank_wolfe.messages import Proposal, Query, Traffic
-from dpsvm.frank_wolfe.sketches import Sketch
+from dpsvm.frank_wolfe.messages import Bid, Proposal, Query, Traffic
 from dpsvm.frank_wolfe.steps import Schedule
 
 Array = NDArray[np.float64]
@@ -37,11 +36,12 @@ PROBLEMS = ("l1", "product")
 class Coordinator:
     """The owner of the labels and of the model.
 
+    goal : J y / n, in a private mode perhaps with noise; n_samples : n
     radii : r in problem "l1", r_k of each party in problem "product"
     schedule : the steps; None for a line search
     cautious : whether a proposal that points uphill is left aside
 
-    >>> coordinator = Coordinator(np.array([3.0, 1.0]), Sketch(2), [1, 1], [2.0], schedule=None)
+    >>> coordinator = Coordinator(np.array([1.5, 0.5]), 2, [1, 1], [2.0], schedule=None)
     >>> coordinator.open().residual
     array([-1.5, -0.5])
     >>> answers = [Proposal(1, k, 1, np.eye(2)[k] / 2) for k in range(2)]
@@ -53,8 +53,8 @@ class Coordinator:
 
     def __init__(
         self,
-        target: Array,
-        sketch: Sketch,
+        goal: Array,
+        n_samples: int,
         sizes: Sequence[int],
         radii: Sequence[float],
         *,
@@ -64,12 +64,12 @@ class Coordinator:
     ) -> None:
         self.problem, self.radii = problem, tuple(radii)
         self.weights = [np.zeros(size) for size in sizes]  # x_(k)
-        self._n = sketch.n_samples
-        self._goal = np.asarray(sketch.of(target)) / self._n  # J y / n
-        self._parts = np.zeros((len(sizes), sketch.size))  # J A_k x_(k) / n, a row for each party
+        self._n, self._goal = n_samples, goal
+        self._parts = np.zeros((len(sizes), len(goal)))  # J A_k x_(k) / n, a row for each party
         self._known: dict[tuple[int, int], Array] = {}
         self._schedule, self._cautious = schedule, cautious
         self.round, self.step = 0, float("nan")
+        self._winner: list[int] = []  # the party whose column is awaited
         self.traffic = Traffic()  # of all the rounds
 
     @property
@@ -89,48 +89,55 @@ class Coordinator:
 
     def gather(self, proposals: Sequence[Proposal]) -> Query:
         """Take the messages of a round; return the query of the next."""
-        self._check(proposals)
-        sketches = [self._sketch(message) for message in proposals]
+        self._check(proposals, range(len(self.weights)))
         residual = self.residual
-        slopes = [
-            message.sign * self._n * float(sketch @ residual)
-            for message, sketch in zip(proposals, sketches, strict=True)
-        ]
-        if self.problem == "l1":
-            best = int(np.argmin(slopes))
-            chosen, parts = [best], [self._parts.sum(axis=0)]
-        else:
-            chosen, parts = list(range(len(proposals))), list(self._parts)
-        moves: list[tuple[int, float, Array]] = []  # of a party: its weight, and where q goes
-        for k, part in zip(chosen, parts, strict=True):
-            radius = self.radii[k if self.problem == "product" else 0]
-            downhill = self._n * float(part @ residual) - radius * slopes[k]
-            if downhill > 0.0 or not self._cautious:
-                value = proposals[k].sign * radius
-                moves.append((k, value, value * sketches[k] - part))
-        self._move(moves, proposals, sketches, residual)
-        floats = sum(0 if message.sketch is None else len(message.sketch) for message in proposals)
-        down = len(proposals) * len(residual)
-        self.traffic = self.traffic + Traffic(len(proposals), floats, down)
-        self.round += 1
-        return self._query()
+        slopes = [self._slope(message, residual) for message in proposals]
+        self.traffic += self._down()
+        for message in proposals:
+            self.traffic += Traffic(1, message.n_floats)
+        best = [proposals[int(np.argmin(slopes))]]
+        return self._advance(best if self.problem == "l1" else proposals, residual)
 
-    def _move(
-        self,
-        moves: list[tuple[int, float, Array]],
-        proposals: Sequence[Proposal],
-        sketches: Sequence[Array],
-        residual: Array,
-    ) -> None:
+    def award(self, bids: Sequence[Bid]) -> int:
+        """The party whose bid is best: the only one that is asked for its column."""
+        self._check(bids, range(len(self.weights)))
+        self.traffic += self._down() + Traffic(len(bids), len(bids))
+        self._winner = [int(np.argmin([bid.slope for bid in bids]))]
+        return self._winner[0]
+
+    def take(self, proposal: Proposal) -> Query:
+        """Take the column of the party that was awarded; return the query of the next round."""
+        self._check([proposal], self._winner)
+        self.traffic += Traffic(0, proposal.n_floats)
+        self._winner = []
+        return self._advance([proposal], self.residual)
+
+    def _slope(self, message: Proposal, residual: Array) -> float:
+        """<s, gradient> of a proposed s of radius 1, as its sketch tells; the sketch is kept."""
+        return message.sign * self._n * float(self._sketch(message) @ residual)
+
+    def _advance(self, taken: Sequence[Proposal], residual: Array) -> Query:
         """Go towards the vertices: all of x in problem "l1", else the blocks that are named."""
+        moves: list[tuple[Proposal, float, Array]] = []  # a weight, and where q goes
+        for message in taken:
+            whole = self.problem == "l1"
+            part = self._parts.sum(axis=0) if whole else self._parts[message.party]
+            radius = self.radii[0 if whole else message.party]
+            downhill = self._n * float(part @ residual) - radius * self._slope(message, residual)
+            if downhill > 0.0 or not self._cautious:
+                value = message.sign * radius
+                moves.append((message, value, value * self._sketch(message) - part))
         direction = np.add.reduce([change for _, _, change in moves]) if moves else residual * 0.0
         self.step = self._length(direction, residual) if moves else 0.0
-        for k, value, _ in moves:
+        for message, value, _ in moves:
+            k = message.party
             for block in range(len(self.weights)) if self.problem == "l1" else (k,):
                 self.weights[block] *= 1.0 - self.step
                 self._parts[block] *= 1.0 - self.step
-            self.weights[k][proposals[k].column] += self.step * value
-            self._parts[k] += (self.step * value) * sketches[k]
+            self.weights[k][message.column] += self.step * value
+            self._parts[k] += (self.step * value) * self._sketch(message)
+        self.round += 1
+        return self._query()
 
     def _length(self, direction: Array, residual: Array) -> float:
         if self._schedule is not None:
@@ -139,6 +146,10 @@ class Coordinator:
         if slope <= 0.0:
             return 0.0
         return 1.0 if slope >= curvature else slope / curvature
+
+    def _down(self) -> Traffic:
+        """A query to every party."""
+        return Traffic(0, 0, len(self.weights) * len(self._goal))
 
     def _query(self) -> Query:
         return Query(self.round + 1, self.residual)
@@ -153,25 +164,34 @@ class Coordinator:
             )
         return self._known[key]
 
-    def _check(self, proposals: Sequence[Proposal]) -> None:
-        if [message.party for message in proposals] != list(range(len(self.weights))):
+    def _check(self, messages: Sequence[Bid | Proposal], parties: Iterable[int]) -> None:
+        """Refuse what is out of turn or of another shape, before anything is taken from it."""
+        wanted = list(parties)
+        if [message.party for message in messages] != wanted:
             raise ValueError(
-                f"a proposal of each of {len(self.weights)} parties, in order, is needed, got "
-                f"those of {[message.party for message in proposals]}"
+                f"messages of the parties {wanted}, in order, are needed, got those of "
+                f"{[message.party for message in messages]}"
             )
-        for message in proposals:
+        for message in messages:
+            columns = len(self.weights[message.party])
             if message.round != self.round + 1:
                 raise ValueError(
-                    f"a proposal for round {self.round + 1} is needed, party {message.party} sent "
+                    f"a message for round {self.round + 1} is needed, party {message.party} sent "
                     f"one for round {message.round}"
                 )
-            if message.choice == 0 or message.column >= len(self.weights[message.party]):
+            if message.choice == 0 or message.column >= columns:
                 raise ValueError(
-                    f"party {message.party} of {len(self.weights[message.party])} columns sent "
-                    f"the choice {message.choice}"
+                    f"party {message.party} of {columns} columns sent the choice {message.choice}"
                 )
-            if message.sketch is not None and message.sketch.shape != self._goal.shape:
-                raise ValueError(
-                    f"party {message.party} sent {message.sketch.shape} numbers for a sketch of "
-                    f"{len(self._goal)}"
-                )
+            self._check_numbers(message)
+
+    def _check_numbers(self, message: Bid | Proposal) -> None:
+        numbers = message.slope if isinstance(message, Bid) else message.sketch
+        wanted = () if isinstance(message, Bid) else self._goal.shape
+        if numbers is None:
+            return
+        if np.shape(numbers) != wanted or not np.all(np.isfinite(numbers)):
+            raise ValueError(
+                f"party {message.party} must send finite numbers of shape {wanted}, got shape "
+                f"{np.shape(numbers)}"
+            )

@@ -1,7 +1,9 @@
 """Frank-Wolfe over columns that K parties hold: the loop in one process, settings and results.
 
 Every round each party sends one signed index and m numbers, none of them a score or a weight:
-K T integers and at most m K T numbers in T rounds, counted in the result.
+K T integers and at most m K T numbers in T rounds, counted in the result. Or it sends a signed
+index and a score, and only the winner its column, as Bellet et al. (2015) do: K T integers and at
+most (K + m) T numbers for the same iterates, in two exchanges a round, and nothing of it private.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from scipy import sparse
 
 from dpsvm.frank_wolfe.checks import check_choice, check_count, check_positive, check_vector
 from dpsvm.frank_wolfe.coordinator import PROBLEMS, Coordinator
-from dpsvm.frank_wolfe.messages import Traffic
+from dpsvm.frank_wolfe.messages import Traffic, longest_uplink
 from dpsvm.frank_wolfe.party import Party
 from dpsvm.frank_wolfe.sketches import Sketch
 from dpsvm.frank_wolfe.steps import make_schedule
@@ -35,6 +37,8 @@ class Round:
     traffic: Traffic  # of all the rounds so far
 
 
+SENDERS = ("all", "winner")
+
 Watch = Callable[[Round, Sequence[Array]], Any]
 """Called after every round with the weights of the parties; true ends the run, if not private."""
 
@@ -49,6 +53,7 @@ class DistributedResult:
     value: float | None  # f(x); None of a private run, which does not tell it
     n_rounds: int
     traffic: Traffic
+    predicted: Traffic  # by proposals without a cache: K T integers, m K T numbers
     rounds: list[Round] = field(default_factory=list)
     guarantee: Guarantee | None = None
     report: dict[str, Any] | None = None
@@ -59,19 +64,25 @@ def run(
     parties: Sequence[Party],
     rounds: int,
     watch: Callable[[Coordinator], bool] | None = None,
+    *,
+    send: str = "all",
 ) -> None:
     """Query, answer, gather, for so many rounds or until ``watch`` says to stop.
 
     >>> sketch = Sketch(2)
     >>> parties = [Party(k, np.eye(2)[:, [k]], sketch) for k in range(2)]
-    >>> coordinator = Coordinator(np.array([3.0, 1.0]), sketch, [1, 1], [2.0], schedule=None)
+    >>> coordinator = Coordinator(np.array([1.5, 0.5]), 2, [1, 1], [2.0], schedule=None)
     >>> run(coordinator, parties, rounds=3)
     >>> coordinator.weights, coordinator.traffic.up_integers
     ([array([2.]), array([0.])], 6)
     """
     query = coordinator.open()
     for _ in range(rounds):
-        query = coordinator.gather([party.answer(query) for party in parties])
+        if send == "all":
+            query = coordinator.gather([party.answer(query) for party in parties])
+        else:
+            winner = coordinator.award([party.bid(query) for party in parties])
+            query = coordinator.take(parties[winner].deliver())
         if watch is not None and watch(coordinator):
             break
 
@@ -108,6 +119,8 @@ class DistributedFrankWolfe:
     tau : how many columns a party looks at in a round; None is all of them
     step : "diminishing" 2/(p t + 2), p = min tau / d_k, "line-search" in the sketch, or a callable
     cache : send the sketch of a column only once
+    send : "all", a proposal of every party, or "winner", bids first and then one column; for
+        problem "l1"
 
     >>> A = np.random.default_rng(0).standard_normal((50, 6))
     >>> solver = DistributedFrankWolfe(radius=1.0, rounds=40)
@@ -124,19 +137,24 @@ class DistributedFrankWolfe:
     tau: int | None = None
     step: Any = "diminishing"
     cache: bool = True
+    send: str = "all"
     random_state: Any = None
 
     def solve(self, blocks: Any, y: Any, watch: Watch | None = None) -> DistributedResult:
         """Run the parties and the coordinator in this process."""
         tables, target = check_blocks(blocks, y)
+        if check_choice(self.send, "send", SENDERS) == "winner" and self.problem == "product":
+            raise ValueError("send='winner' is for problem 'l1': in 'product' there are K winners")
         sketch = Sketch(len(target), self.sketch, self.sketch_seed)
         rng = np.random.default_rng(self.random_state)
         parties = [
             Party(k, table, sketch, tau=self.tau, cache=self.cache, rng=rng)
             for k, table in enumerate(tables)
         ]
-        coordinator = make_coordinator(self, target, sketch, parties)
-        rounds = watched_run(coordinator, parties, check_count(self.rounds, "rounds"), watch)
+        goal = np.asarray(sketch.of(target)) / len(target)
+        coordinator = make_coordinator(self, goal, len(target), parties)
+        count = check_count(self.rounds, "rounds")
+        rounds = watched_run(coordinator, parties, count, watch, send=self.send)
         fitted = np.add.reduce(
             [np.asarray(A @ x) for A, x in zip(tables, coordinator.weights, strict=True)]
         )
@@ -146,33 +164,38 @@ class DistributedFrankWolfe:
 
 
 def make_coordinator(
-    settings: Any, target: Array, sketch: Sketch, parties: Sequence[Party]
+    settings: Any, goal: Array, n_samples: int, parties: Sequence[Party]
 ) -> Coordinator:
     """The coordinator for the radius, the problem and the step of the settings."""
-    problem = check_choice(settings.problem, "problem", PROBLEMS)
     sizes = [party.n_features for party in parties]
-    if np.ndim(settings.radius) == 0:
-        radii = [check_positive(settings.radius, "radius")]
-        radii = radii if problem == "l1" else radii * len(sizes)
-    else:
-        radii = [check_positive(one, "radius") for one in settings.radius]
-        if problem == "l1" or len(radii) != len(sizes):
-            wanted = "one number" if problem == "l1" else f"one number or {len(sizes)}"
-            raise ValueError(
-                f"radius must be {wanted} in problem {problem!r}, got {settings.radius!r}"
-            )
     tau = settings.tau
     sampled = tau is not None and any(tau < size for size in sizes)
     p = min(tau / size for size in sizes) if tau is not None else 1.0
     return Coordinator(
-        target,
-        sketch,
+        goal,
+        n_samples,
         sizes,
-        radii,
+        check_radii(settings.radius, settings.problem, len(sizes)),
         schedule=make_schedule(settings.step, p),
-        problem=problem,
+        problem=settings.problem,
         cautious=sampled,
     )
+
+
+def check_radii(radius: Any, problem: Any, parties: int) -> list[float]:
+    """The radius of problem "l1", or those of all the parties in problem "product".
+
+    >>> check_radii(2.0, "l1", 3), check_radii(2.0, "product", 3)
+    ([2.0], [2.0, 2.0, 2.0])
+    """
+    alone = check_choice(problem, "problem", PROBLEMS) == "l1"
+    if np.ndim(radius) == 0:
+        return [check_positive(radius, "radius")] * (1 if alone else parties)
+    radii = [check_positive(one, "radius") for one in radius]
+    if alone or len(radii) != parties:
+        wanted = "one number" if alone else f"one number or {parties}"
+        raise ValueError(f"radius must be {wanted} in problem {problem!r}, got {radius!r}")
+    return radii
 
 
 def watched_run(
@@ -182,6 +205,7 @@ def watched_run(
     watch: Watch | None,
     *,
     stoppable: bool = True,
+    send: str = "all",
 ) -> list[Round]:
     """Run, and note every round."""
     noted: list[Round] = []
@@ -194,7 +218,7 @@ def watched_run(
         stop = watch is not None and bool(watch(one, coordinator.weights))
         return stop and stoppable
 
-    run(coordinator, parties, rounds, note)
+    run(coordinator, parties, rounds, note, send=send)
     return noted
 
 
@@ -214,6 +238,9 @@ def make_result(
         value=value,
         n_rounds=coordinator.round,
         traffic=coordinator.traffic,
+        predicted=longest_uplink(
+            len(coordinator.weights), coordinator.round, len(coordinator.residual)
+        ),
         rounds=rounds,
         guarantee=guarantee,
         report=report,

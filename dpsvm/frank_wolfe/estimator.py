@@ -25,14 +25,15 @@ from dpsvm.frank_wolfe.messages import Traffic
 from dpsvm.frank_wolfe.objectives import LeastSquares
 from dpsvm.frank_wolfe.private import PrivateDistributedFrankWolfe, PrivateFrankWolfe
 from dpsvm.frank_wolfe.sets import L1Ball
+from dpsvm.frank_wolfe.theory import AUTO
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.guarantee import Guarantee
 
 Array = NDArray[np.float64]
 
-_OF_PARTIES = ("problem", "sketch", "sketch_seed", "tau", "cache")
+_OF_PARTIES = ("problem", "sketch", "sketch_seed", "tau", "cache", "send")
 _OF_PRIVACY = ("delta", "entry_bound", "label_bound", "public_labels", "accountant")
-_TOL = 1e-3
+_TOL, _STEPS = 1e-3, 1000
 _CALLER = 5  # frames from a warning to whoever called fit
 
 
@@ -49,8 +50,10 @@ class FrankWolfeLasso(CallbackSupportMixin, RegressorMixin, BaseEstimator):  # t
     step : {"diminishing", "line-search"} or callable, default=None
         2/(t+2), or the exact minimum on the way. None is the line search, in a private fit the
         other; a central private fit takes no line search, which would read the data.
-    max_iter : int, default=1000
+    max_iter : int, default=None
         Steps at most; the number of rounds with parties or privacy, where all of them are made.
+        None is 1000, in a private fit what theory proposes from public numbers
+        (:mod:`~dpsvm.frank_wolfe.theory`).
     tol : float, default=None
         Stop when the gap, which is at least the distance to the optimum, is at most this share of
         |y|^2 / (2 n), the objective of w = 0. None is 1e-3. Without parties and privacy only.
@@ -58,18 +61,22 @@ class FrankWolfeLasso(CallbackSupportMixin, RegressorMixin, BaseEstimator):  # t
         With parties: |w|_1 <= eta, which is None, or |w_(k)|_1 <= eta for each party k.
     sketch, sketch_seed : int, default=None
         With parties: the numbers sent for a column, and the public seed of the sketch, None being
-        0. Without a sketch whole columns are sent.
+        0. None sends whole columns; in a private fit it is what theory proposes.
     tau : int, default=None
         With parties: how many columns a party looks at in a round; None is all of them.
     cache : bool, default=None
         With parties: whether the sketch of a column is sent only once; None is True.
+    send : {"all", "winner"}, default=None
+        With parties: a proposal of each of them, which is None, or bids first and then the column
+        of the winner. A bid tells a score, so "winner" is not for private fits.
     epsilon, delta : float, default=None
         Of a private fit. Without parties delta may be left out; then the guarantee is pure.
     entry_bound, label_bound : float, default=None
         Public bounds on the entries of X and of y, which a private fit needs; it refuses larger
-        ones. With parties labels are public, and have no bound.
+        ones.
     public_labels : bool, default=None
-        A private fit with parties needs True: it does not protect labels.
+        In a private fit with parties True takes the place of a ``label_bound``: labels may then be
+        known, and are not protected.
     accountant : BudgetAccountant, default=None
         Charged by a private fit before anything is released.
     random_state : int, Generator or None, default=None
@@ -86,8 +93,8 @@ class FrankWolfeLasso(CallbackSupportMixin, RegressorMixin, BaseEstimator):  # t
         At ``coef_``; None where they are not known, or would not be private.
     history_ : History, list of Round, or None
         What happened in every step, or round.
-    traffic_ : Traffic or None
-        What the parties sent.
+    traffic_, predicted_traffic_ : Traffic or None
+        What the parties sent, and what they send by proposals without a cache.
     privacy_guarantee_ : Guarantee or None
         Also as ``epsilon_``, ``delta_`` and ``neighbouring_``.
     privacy_report_ : dict or None
@@ -106,7 +113,7 @@ class FrankWolfeLasso(CallbackSupportMixin, RegressorMixin, BaseEstimator):  # t
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
         "accountant": [BudgetAccountant, None],
         "cache": ["boolean", None],
         "public_labels": ["boolean", None],
@@ -117,13 +124,14 @@ class FrankWolfeLasso(CallbackSupportMixin, RegressorMixin, BaseEstimator):  # t
         eta: float = 1.0,
         *,
         step: Any = None,
-        max_iter: int = 1000,
+        max_iter: int | None = None,
         tol: float | None = None,
         problem: str | None = None,
         sketch: int | None = None,
         sketch_seed: int | None = None,
         tau: int | None = None,
         cache: bool | None = None,
+        send: str | None = None,
         epsilon: float | None = None,
         delta: float | None = None,
         entry_bound: float | None = None,
@@ -141,6 +149,7 @@ class FrankWolfeLasso(CallbackSupportMixin, RegressorMixin, BaseEstimator):  # t
         self.sketch_seed = sketch_seed
         self.tau = tau
         self.cache = cache
+        self.send = send
         self.epsilon = epsilon
         self.delta = delta
         self.entry_bound = entry_bound
@@ -212,7 +221,7 @@ class FrankWolfeLasso(CallbackSupportMixin, RegressorMixin, BaseEstimator):  # t
         distributed = parties is not None or is_blocks(X)
         self._check_effects(distributed)
         blocks, target = self._data(X, y, parties)
-        tasks = Rounds(self, int(self.max_iter) + 1, {"X": X, "y": y})
+        tasks = Rounds(self, self._steps() + 1, {"X": X, "y": y})
 
         def tick(*_: Any) -> bool:
             tasks.begin()
@@ -221,6 +230,7 @@ class FrankWolfeLasso(CallbackSupportMixin, RegressorMixin, BaseEstimator):  # t
         self.intercept_ = 0.0
         self.history_: Any = None
         self.traffic_: Traffic | None = None
+        self.predicted_traffic_: Traffic | None = None
         self.objective_: float | None = None
         self.dual_gap_: float | None = None
         if distributed:
@@ -243,15 +253,16 @@ class FrankWolfeLasso(CallbackSupportMixin, RegressorMixin, BaseEstimator):  # t
                     raise ValueError(f"{name} goes with {wanted}, got {name}={value!r} without")
         if self.tol is not None and (distributed or private):
             raise ValueError(f"tol is for a fit without parties and privacy, got {self.tol!r}")
+        if private and distributed and self.send is not None:
+            raise ValueError(f"send is for a fit without privacy, got send={self.send!r}")
         if private:
-            unused = "label_bound" if distributed else "public_labels"
-            if getattr(self, unused) is not None:
-                kind = "with" if distributed else "without"
-                raise ValueError(f"a private fit {kind} parties takes no {unused}")
             for name in ("entry_bound", "delta" if distributed else "label_bound"):
                 if getattr(self, name) is None:
                     raise ValueError(f"a private fit like this needs {name}, got None")
-            if not distributed and self.step not in (None, "diminishing"):
+        if private and not distributed:
+            if self.public_labels is not None:
+                raise ValueError("a private fit without parties takes no public_labels")
+            if self.step not in (None, "diminishing"):
                 raise ValueError(
                     f"a central private fit takes step='diminishing' alone, got {self.step!r}"
                 )
@@ -283,7 +294,7 @@ class FrankWolfeLasso(CallbackSupportMixin, RegressorMixin, BaseEstimator):  # t
             f,
             ball,
             step="line-search" if self.step is None else self.step,
-            max_iter=int(self.max_iter),
+            max_iter=self._steps(),
             tol=share * f.value(ball.start()),
             callback=tick,
         )
@@ -292,7 +303,7 @@ class FrankWolfeLasso(CallbackSupportMixin, RegressorMixin, BaseEstimator):  # t
         self._keep_privacy(None, None)
         if found.ending == "iterations":
             warnings.warn(
-                f"the gap is {found.gap:.3g} after max_iter = {self.max_iter} steps; a larger "
+                f"the gap is {found.gap:.3g} after max_iter = {found.n_iter} steps; a larger "
                 "max_iter or tol, or a smaller eta, ends the fit",
                 ConvergenceWarning,
                 stacklevel=_CALLER,
@@ -301,7 +312,7 @@ class FrankWolfeLasso(CallbackSupportMixin, RegressorMixin, BaseEstimator):  # t
     def _fit_private(self, table: Any, target: Array, tick: Any) -> None:
         names = ("epsilon", "delta", "entry_bound", "label_bound", "accountant", "random_state")
         settings: dict[str, Any] = {name: getattr(self, name) for name in names}
-        settings |= {"radius": check_positive(self.eta, "eta"), "rounds": int(self.max_iter)}
+        settings |= {"radius": check_positive(self.eta, "eta"), "rounds": self.max_iter}
         found = PrivateFrankWolfe(**settings).solve(table, target, tick)
         self.coef_, self.n_iter_ = found.x, len(found.choices)
         self._keep_privacy(found.guarantee, found.report)
@@ -309,7 +320,6 @@ class FrankWolfeLasso(CallbackSupportMixin, RegressorMixin, BaseEstimator):  # t
     def _fit_parties(self, blocks: list[Any], target: Array, tick: Any) -> None:
         settings: dict[str, Any] = {
             "radius": check_positive(self.eta, "eta"),
-            "rounds": int(self.max_iter),
             "problem": "l1" if self.problem is None else self.problem,
             "sketch": self.sketch,
             "sketch_seed": 0 if self.sketch_seed is None else self.sketch_seed,
@@ -317,11 +327,15 @@ class FrankWolfeLasso(CallbackSupportMixin, RegressorMixin, BaseEstimator):  # t
             "cache": True if self.cache is None else self.cache,
             "random_state": self.random_state,
         }
-        private, usual = self.epsilon is not None, "line-search"
+        private = self.epsilon is not None
         if private:
-            names = ("epsilon", "delta", "entry_bound", "accountant")
+            names = ("epsilon", "delta", "entry_bound", "label_bound", "accountant")
             settings |= {name: getattr(self, name) for name in names}
-            settings["public_labels"], usual = bool(self.public_labels), "diminishing"
+            settings |= {"rounds": self.max_iter, "public_labels": bool(self.public_labels)}
+            settings["sketch"] = AUTO if self.sketch is None else self.sketch
+        else:
+            settings |= {"rounds": self._steps(), "send": self.send or "all"}
+        usual = "diminishing" if private else "line-search"
         settings["step"] = usual if self.step is None else self.step
         kind = PrivateDistributedFrankWolfe if private else DistributedFrankWolfe
         found: DistributedResult = kind(**settings).solve(blocks, target, tick)
@@ -330,7 +344,11 @@ class FrankWolfeLasso(CallbackSupportMixin, RegressorMixin, BaseEstimator):  # t
             coef[places] = weights
         self.coef_, self.n_iter_, self.objective_ = coef, found.n_rounds, found.value
         self.history_, self.traffic_ = found.rounds, found.traffic
+        self.predicted_traffic_ = found.predicted
         self._keep_privacy(found.guarantee, found.report)
+
+    def _steps(self) -> int:
+        return _STEPS if self.max_iter is None else int(self.max_iter)
 
     def _keep_privacy(self, guarantee: Guarantee | None, report: dict[str, Any] | None) -> None:
         self.privacy_guarantee_, self.privacy_report_ = guarantee, report

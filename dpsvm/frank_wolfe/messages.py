@@ -1,6 +1,9 @@
 """What travels between the coordinator and a party, and how much of it there was.
 
-A party never sends a column, a score or a weight: one signed index, and the sketch of that column.
+A party proposes a vertex: one signed index, and the sketch of that column. It sends no weight, and
+no score either, unless it is asked for bids (Bellet et al. 2015): then all send one signed index
+and one score, and only the best of them its column. A score is not private, however noisy the
+choice was.
 """
 
 from __future__ import annotations
@@ -33,19 +36,12 @@ class Query:
 
 
 @dataclass(frozen=True, eq=False)
-class Proposal:
-    """From a party to the coordinator: a vertex, and how its column looks.
-
-    >>> Proposal(1, 0, -3, np.zeros(100)).nbytes
-    824
-    >>> Proposal(1, 0, -3, None).column, Proposal(1, 0, -3, None).sign
-    (2, -1)
-    """
+class Choice:
+    """A vertex of a party."""
 
     round: int
     party: int
     choice: int  # +(i + 1) or -(i + 1): the vertex +e_i or -e_i, i counted within the party
-    sketch: Array | None  # J a_i / n, in a private mode with noise; None if it was sent before
 
     @property
     def column(self) -> int:
@@ -57,10 +53,44 @@ class Proposal:
         """The sign of its weight."""
         return 1 if self.choice > 0 else -1
 
+
+@dataclass(frozen=True, eq=False)
+class Proposal(Choice):
+    """From a party to the coordinator: a vertex, and how its column looks.
+
+    >>> Proposal(1, 0, -3, np.zeros(100)).nbytes
+    824
+    >>> Proposal(1, 0, -3, None).column, Proposal(1, 0, -3, None).sign
+    (2, -1)
+    """
+
+    sketch: Array | None  # J a_i / n, in a private mode with noise; None if it was sent before
+
+    @property
+    def n_floats(self) -> int:
+        """How many numbers describe the column."""
+        return 0 if self.sketch is None else len(self.sketch)
+
     @property
     def nbytes(self) -> int:
         """Its size on a wire, without framing."""
         return 3 * _COUNT + (0 if self.sketch is None else self.sketch.nbytes)
+
+
+@dataclass(frozen=True, eq=False)
+class Bid(Choice):
+    """From a party to the coordinator: a vertex, and how steeply f falls towards it.
+
+    >>> Bid(1, 0, -3, -0.25).nbytes
+    32
+    """
+
+    slope: float  # <s, gradient> of the vertex s: the least of the party's
+
+    @property
+    def nbytes(self) -> int:
+        """Its size on a wire, without framing."""
+        return 4 * _COUNT
 
 
 @dataclass(frozen=True)

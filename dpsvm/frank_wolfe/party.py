@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dpsvm.frank_wolfe.checks import check_count
-from dpsvm.frank_wolfe.messages import Proposal, Query
+from dpsvm.frank_wolfe.messages import Bid, Proposal, Query
 from dpsvm.frank_wolfe.sketches import Sketch
 
 Array = NDArray[np.float64]
@@ -71,9 +71,30 @@ class Party:
             self._rows = np.ascontiguousarray(np.asarray(sketched).T) / self._n
         self._sent: set[int] = set()
         self._round = 0
+        self._bid: Bid | None = None  # that may still be taken
 
     def answer(self, query: Query) -> Proposal:
         """The proposal of a round."""
+        column, sign, _ = self._choose(query)
+        return Proposal(query.round, self.index, sign * (column + 1), self._sketch(column))
+
+    def bid(self, query: Query) -> Bid:
+        """The choice of a round with its score, which no noise hides."""
+        if self.perturbation is not None:
+            raise ValueError("a bid tells a score, which is not private: ask for proposals")
+        column, sign, score = self._choose(query)
+        self._bid = Bid(query.round, self.index, sign * (column + 1), sign * score)
+        return self._bid
+
+    def deliver(self) -> Proposal:
+        """The column of the bid of this round."""
+        if self._bid is None:
+            raise ValueError(f"party {self.index} has made no bid in round {self._round}")
+        bid, self._bid = self._bid, None
+        return Proposal(bid.round, self.index, bid.choice, self._sketch(bid.column))
+
+    def _choose(self, query: Query) -> tuple[int, int, float]:
+        """A column, the sign of its weight, and its gradient."""
         self._check(query)
         drawn = None
         if self.tau is not None:
@@ -85,8 +106,7 @@ class Party:
             sign = -1 if scores[place] >= 0.0 else 1
         else:
             place, sign = self.perturbation.choose(scores, query.residual)
-        column = place if drawn is None else int(drawn[place])
-        return Proposal(query.round, self.index, sign * (column + 1), self._sketch(column))
+        return place if drawn is None else int(drawn[place]), sign, float(scores[place])
 
     def _sketch(self, column: int) -> Array | None:
         if self._cache and column in self._sent:
@@ -107,4 +127,4 @@ class Party:
             raise ValueError(
                 f"a residual of {size} finite numbers is needed, got shape {query.residual.shape}"
             )
-        self._round = query.round
+        self._round, self._bid = query.round, None

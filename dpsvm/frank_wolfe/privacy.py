@@ -14,7 +14,8 @@ B (B r + L) / n, so D = 2 B (B r + L) / n. What is released are the T choices, a
 and of steps fixed beforehand.
 
 Distributed. Neighbours: the features of one record replaced, whichever parties hold them; labels
-are public. J is public. In a round every party releases
+are public, or else protected too, and then one record is replaced, label included. J is public. In
+a round every party releases
 
     a choice among scores g_i = a_i'v, v = J'(q - J y / n), public: q is made of what was released
     before. One entry of a_i changes by at most 2 B, so D = 2 B max_j |v_j|. (2 r B / n is too
@@ -23,10 +24,15 @@ are public. J is public. In a round every party releases
     with Gaussian noise of mu = that / deviation, mu^2/2-zCDP. (The leading singular value of J in
     the place of its longest column holds too, and is larger.)
 
-A record touches every party, so all K T choices and K T sketches compose: zCDP adds up, also where
-what is asked depends on earlier answers (Bun and Steinke 2016). One half of rho goes to the
-choices, K T e^2/8 = rho/2, one to the sketches, K T mu^2/2 = rho/2. A sketch that was sent before
-is not sent again and costs nothing; the budget stays set for K T of them.
+Protected labels are released once, before the first round, as the sketch J y / n with the noise of
+its own sensitivity 2 L max_j |J_:j| / n: one more sketch, and from then on it stands for J y / n
+everywhere, v included, which stays public.
+
+A record touches every party, so all K T choices and S sketches compose, S = K T, or K T + 1 with
+that of the labels: zCDP adds up, also where what is asked depends on earlier answers (Bun and
+Steinke 2016). One half of rho goes to the choices, K T e^2/8 = rho/2, one to the sketches,
+S mu^2/2 = rho/2. A sketch that was sent before is not sent again and costs nothing; the budget
+stays set for S of them.
 
 All of this is for real numbers. Sketches are rounded to a public grid of 2^-20 of their noise,
 after it. Rounding: sensitivities up, e and mu down.
@@ -53,7 +59,8 @@ Array = NDArray[np.float64]
 
 _GRID = 2.0**-20  # grid of the released sketches, in units of their noise
 
-LABELS = "labels are public here: the coordinator's queries reveal them, and no noise hides them"
+PUBLIC_LABELS = "public: the coordinator's queries reveal them, and no noise hides them"
+NOISY_LABELS = "protected: their sketch is released once, with noise"
 
 
 def choose_vertex(
@@ -171,6 +178,7 @@ class DistributedCalibration:
     parties: int
     rounds: int
     entry_bound: float
+    label_bound: float | None  # None of public labels
     choice_epsilon: float  # of one choice
     mu: float  # of one sketch
     sensitivity: float  # of a sketch, in norm
@@ -186,32 +194,48 @@ class DistributedCalibration:
         epsilon: float,
         delta: float,
         entry_bound: float,
+        label_bound: float | None = None,
     ) -> DistributedCalibration:
         """Spend (epsilon, delta), half of it on choices and half on sketches.
+
+        label_bound : public, of labels that are protected; None if they are public
 
         >>> found = DistributedCalibration.of(Sketch(1000), 3, 20, 1.0, 1e-5, 1.0)
         >>> round(found.choice_epsilon, 4), round(1 / found.mu, 1)
         (0.0451, 44.3)
         """
         bound = check_positive(entry_bound, "entry_bound")
-        releases = check_count(parties, "parties") * check_count(rounds, "rounds")
+        choices = check_count(parties, "parties") * check_count(rounds, "rounds")
+        protected = label_bound is not None
         rho = concentrated_budget(epsilon, delta)
         return cls(
             sketch=sketch,
             parties=parties,
             rounds=rounds,
             entry_bound=bound,
-            choice_epsilon=math.sqrt(4.0 * rho / releases) / UP,
-            mu=math.sqrt(rho / releases) / UP,
+            label_bound=check_positive(label_bound, "label_bound") if protected else None,
+            choice_epsilon=math.sqrt(4.0 * rho / choices) / UP,
+            mu=math.sqrt(rho / (choices + protected)) / UP,
             sensitivity=sketch_sensitivity(sketch, bound),
             event=ZCdp(rho),
-            guarantee=Guarantee(float(epsilon), float(delta), "features"),
+            guarantee=Guarantee(
+                float(epsilon), float(delta), "replace" if protected else "features"
+            ),
         )
 
     @property
     def scale(self) -> float:
         """The standard deviation of the noise on every number of a sketch."""
         return self.sensitivity / self.mu * UP
+
+    def release_labels(self, target: Array, noise: Noise) -> Array:
+        """J y / n as the coordinator may use it: with noise, unless labels are public."""
+        goal = np.asarray(self.sketch.of(target)) / self.sketch.n_samples
+        if self.label_bound is None:
+            return goal
+        check_entries(target, self.label_bound, "label_bound")
+        scale = sketch_sensitivity(self.sketch, self.label_bound) / self.mu * UP
+        return noisy(goal, scale, noise)
 
     def noise_of(self, party: int, noise: Noise) -> PartyNoise:
         """What a party adds to its messages."""
@@ -224,8 +248,8 @@ class DistributedCalibration:
         leading = 1.0 if matrix is None else float(np.linalg.norm(matrix, 2))
         return {
             "guarantee": str(self.guarantee),
-            "labels": LABELS,
-            "releases": 2 * self.parties * self.rounds,
+            "labels": PUBLIC_LABELS if self.label_bound is None else NOISY_LABELS,
+            "releases": 2 * self.parties * self.rounds + (self.label_bound is not None),
             "choice_epsilon": self.choice_epsilon,
             "sketch_multiplier": 1.0 / self.mu,
             "sketch_sensitivity": self.sensitivity,
@@ -271,8 +295,7 @@ class PartyNoise:
         """A sketch with Gaussian noise, on a public grid."""
         scale = self._made_for.scale
         self._sketches = self._counted(self._sketches)
-        noisy = sketched + self._noise.gaussian(scale, len(sketched))
-        return to_grid(noisy, 2.0 ** math.floor(math.log2(scale)) * _GRID)
+        return noisy(sketched, scale, self._noise)
 
     def _counted(self, made: int) -> int:
         if made >= self._made_for.rounds:
@@ -280,6 +303,16 @@ class PartyNoise:
                 f"the noise was made for {self._made_for.rounds} rounds, all of which were made"
             )
         return made + 1
+
+
+def noisy(sketched: Array, scale: float, noise: Noise) -> Array:
+    """A sketch with Gaussian noise of a standard deviation, on a public grid.
+
+    >>> noisy(np.zeros(3), 1.0, Noise(0)).shape
+    (3,)
+    """
+    released = sketched + noise.gaussian(scale, len(sketched))
+    return to_grid(released, 2.0 ** math.floor(math.log2(scale)) * _GRID)
 
 
 def check_entries(values: Any, bound: float, name: str) -> None:

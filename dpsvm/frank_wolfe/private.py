@@ -5,8 +5,9 @@ The proofs, and what is neighbouring to what, stand in :mod:`~dpsvm.frank_wolfe.
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
@@ -14,11 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpsvm.frank_wolfe.checks import check_count, check_positive
+from dpsvm.frank_wolfe.checks import check_positive
 from dpsvm.frank_wolfe.distributed import (
     DistributedResult,
     Watch,
     check_blocks,
+    check_radii,
     make_coordinator,
     make_result,
     watched_run,
@@ -30,14 +32,16 @@ from dpsvm.frank_wolfe.privacy import (
     DistributedCalibration,
     check_entries,
     choose_vertex,
+    concentrated_budget,
     gradient_sensitivity,
 )
 from dpsvm.frank_wolfe.sets import Atom
 from dpsvm.frank_wolfe.sketches import Sketch
 from dpsvm.frank_wolfe.steps import Diminishing
+from dpsvm.frank_wolfe.theory import DistributedSizes, central_rounds
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.accounting import Event
-from dpsvm.privacy.guarantee import Guarantee
+from dpsvm.privacy.guarantee import Guarantee, check_epsilon
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.selection import warn_of_seed
 
@@ -60,6 +64,7 @@ class PrivateResult:
 class PrivateFrankWolfe:
     """The lasso over an l1 ball, every vertex chosen by the exponential mechanism.
 
+    rounds : None is what theory proposes (:mod:`~dpsvm.frank_wolfe.theory`)
     epsilon, delta : the whole run; without delta, pure
     entry_bound, label_bound : public bounds on |a_ij| and |y_i|; larger ones are refused
     accountant : charged before the first choice
@@ -77,9 +82,9 @@ class PrivateFrankWolfe:
     """
 
     radius: float
-    rounds: int
     epsilon: float
     delta: float | None = None
+    rounds: int | None = None
     entry_bound: float = 1.0
     label_bound: float = 1.0
     accountant: BudgetAccountant | None = None
@@ -94,12 +99,18 @@ class PrivateFrankWolfe:
         labels = check_positive(self.label_bound, "label_bound")
         check_entries(f.matrix, entries, "entry_bound")
         check_entries(f.target, labels, "label_bound")
-        calibration = CentralCalibration.of(
-            check_count(self.rounds, "rounds"),
-            gradient_sensitivity(radius, f.n_samples, entries, labels),
-            self.epsilon,
-            self.delta,
-        )
+        sensitivity = gradient_sensitivity(radius, f.n_samples, entries, labels)
+        rounds = self.rounds
+        if rounds is None:
+            rounds = central_rounds(
+                radius=radius,
+                entry_bound=entries,
+                sensitivity=sensitivity,
+                n_features=f.n_features,
+                epsilon=check_epsilon(self.epsilon),
+                rho=None if self.delta is None else concentrated_budget(self.epsilon, self.delta),
+            )
+        calibration = CentralCalibration.of(rounds, sensitivity, self.epsilon, self.delta)
         noise = Noise(self.random_state)
         charge(self, noise, calibration.event, calibration.guarantee)
         point, step, choices = f.track(np.zeros(f.n_features)), Diminishing(), []
@@ -123,14 +134,20 @@ class PrivateFrankWolfe:
 class PrivateDistributedFrankWolfe:
     """:class:`~dpsvm.frank_wolfe.DistributedFrankWolfe` with noise on all that a party sends.
 
-    sketch : m; None sends whole columns, with noise for n numbers
+    rounds, sketch : T and m; None and "auto" are what theory proposes from public numbers
+        (:mod:`~dpsvm.frank_wolfe.theory`). A sketch of None sends whole columns, with noise on n
+        numbers
     epsilon, delta : the whole run
     entry_bound : public bound on |a_ij|; larger entries are refused
-    public_labels : must be True: labels are not protected
-    accountant : charged, for the relation "features", before the first message
+    public_labels : True says that labels may be known: they are not protected, and the guarantee
+        is for the relation "features"
+    label_bound : in its place, a public bound on |y_i|: the sketch of the labels is then released
+        with noise, once, and the guarantee is for the relation "replace"
+    accountant : charged, for that relation, before the first message
 
-    The guarantee covers the messages, and so the model, which is made of them and of labels. Useful
-    only where n times epsilon is large: compare with :class:`PrivateFrankWolfe`.
+    The guarantee covers the messages, and so the model, which is made of them and of labels that
+    are public. Useful only where n times epsilon is large: compare with
+    :class:`PrivateFrankWolfe`.
 
     >>> rng = np.random.default_rng(0)
     >>> A = rng.uniform(-1, 1, (2000, 4))
@@ -145,31 +162,35 @@ class PrivateDistributedFrankWolfe:
     """
 
     radius: Any
-    rounds: int
     epsilon: float
     delta: float
+    rounds: int | None = None
     problem: str = "l1"
-    sketch: int | None = None
+    sketch: int | str | None = "auto"
     sketch_seed: int = 0
     tau: int | None = None
     step: Any = "diminishing"
     cache: bool = True
     entry_bound: float = 1.0
     public_labels: bool = False
+    label_bound: float | None = None
     accountant: BudgetAccountant | None = None
     random_state: Any = None
 
     def solve(self, blocks: Any, y: Any, watch: Watch | None = None) -> DistributedResult:
         """Run the parties and the coordinator in this process; ``watch`` cannot end it early."""
-        if self.public_labels is not True:
-            raise ValueError(
-                "labels are not protected here: an epsilon needs public_labels=True, which says "
-                f"that they may be known, got {self.public_labels!r}"
-            )
+        check_labels(self.public_labels, self.label_bound)
         tables, target = check_blocks(blocks, y)
-        sketch = Sketch(len(target), self.sketch, self.sketch_seed)
+        rounds, size = self._plan(tables, target)
+        sketch = Sketch(len(target), size, self.sketch_seed)
         calibration = DistributedCalibration.of(
-            sketch, len(tables), self.rounds, self.epsilon, self.delta, self.entry_bound
+            sketch,
+            len(tables),
+            rounds,
+            self.epsilon,
+            self.delta,
+            self.entry_bound,
+            self.label_bound,
         )
         noise = Noise(self.random_state)
         seeds = (noise.uniform(4) * 2.0**52).astype(np.int64)  # for which columns are looked at
@@ -186,11 +207,48 @@ class PrivateDistributedFrankWolfe:
             )
             for k, table in enumerate(tables)
         ]
-        coordinator = make_coordinator(self, target, sketch, parties)
+        goal = calibration.release_labels(target, noise)
+        coordinator = make_coordinator(self, goal, len(target), parties)
         report = calibration.report()
         charge(self, noise, calibration.event, calibration.guarantee)
-        rounds = watched_run(coordinator, parties, calibration.rounds, watch, stoppable=False)
-        return make_result(coordinator, rounds, guarantee=calibration.guarantee, report=report)
+        noted = watched_run(coordinator, parties, calibration.rounds, watch, stoppable=False)
+        return make_result(coordinator, noted, guarantee=calibration.guarantee, report=report)
+
+    def _plan(self, tables: Sequence[Any], target: Array) -> tuple[int, int | None]:
+        """T and m, as they are set or as theory proposes them."""
+        radii = check_radii(self.radius, self.problem, len(tables))
+        bound = self.label_bound
+        sizes = DistributedSizes(
+            n_samples=len(target),
+            n_features=sum(table.shape[1] for table in tables),
+            parties=len(tables),
+            radius=sum(radii),  # bounds |x|_1
+            entry_bound=check_positive(self.entry_bound, "entry_bound"),
+            label_size=float(np.linalg.norm(target)) / math.sqrt(len(target))
+            if bound is None
+            else check_positive(bound, "label_bound"),
+            rho=concentrated_budget(self.epsilon, self.delta),
+        )
+        return sizes.plan(self.delta, self.rounds, self.sketch)
+
+
+def check_labels(public: Any, bound: Any) -> None:
+    """Refuse an epsilon that does not say what becomes of the labels.
+
+    >>> check_labels(True, 1.0)
+    Traceback (most recent call last):
+    ...
+    ValueError: labels are public or protected, got public_labels=True and label_bound=1.0
+    """
+    if public is not True and bound is None:
+        raise ValueError(
+            "an epsilon needs public_labels=True, which says that labels may be known, or a "
+            "label_bound, with which they are protected; got neither"
+        )
+    if public is True and bound is not None:
+        raise ValueError(
+            f"labels are public or protected, got public_labels=True and label_bound={bound!r}"
+        )
 
 
 def charge(solver: Any, noise: Noise, event: Event, guarantee: Guarantee) -> None:
