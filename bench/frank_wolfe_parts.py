@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from common import Table
 
-TRUTH = (0.5, -0.3, 0.2)  # the weights that are not 0 in made data
+ON_SPHERE = (0.5, -0.3, 0.2)  # weights that are not 0, of norm 1
+INSIDE = (0.4, -0.2, 0.1)  # of norm .7
 
 
 @dataclass
@@ -39,12 +40,14 @@ def spread(values: Any, digits: int = 3) -> str:
     return f"{mean} ({low} to {high})"
 
 
-def uniform_data(seed: int, n: int, d: int, noise: float) -> tuple[np.ndarray, np.ndarray]:
-    """Entries uniform in [-1, 1], labels of three columns and Gaussian noise, cut off at 1."""
+def uniform_data(
+    seed: int, n: int, d: int, noise: float, truth: Sequence[float] = ON_SPHERE
+) -> tuple[np.ndarray, np.ndarray]:
+    """Entries uniform in [-1, 1], labels of the first columns and Gaussian noise, cut off at 1."""
     rng = np.random.default_rng(seed)
     A = rng.uniform(-1.0, 1.0, (n, d))
     x = np.zeros(d)
-    x[: len(TRUTH)] = TRUTH
+    x[: len(truth)] = truth
     return A, np.clip(A @ x + noise * rng.standard_normal(n), -1.0, 1.0)
 
 

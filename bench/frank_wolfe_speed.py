@@ -137,11 +137,11 @@ def gram(given: Problem, repeats: int, lock: Path | None) -> Part:
     kept(replace(given, A=given.A[:9], y=given.y[:9]))  # libraries
     points = {way: np.empty((STEPS + 1, given.A.shape[1])) for way in (kept, recomputed)}
     taken: dict[Any, list[float]] = {way: [] for way in points}
-    for turn in range(repeats):
-        for way, places in points.items():
-            with holding(lock):
+    with holding(lock):
+        for turn in range(repeats):
+            for way, places in points.items():
                 taken[way].append(_seconds(partial(way, given, places if turn == 0 else None)))
-            note(f"{given.name}: {way.__name__} {turn + 1}/{repeats}: {taken[way][-1]:.3f} s")
+                note(f"{given.name}: {way.__name__} {turn + 1}/{repeats}: {taken[way][-1]:.3f} s")
     apart = float(np.abs(points[kept] - points[recomputed]).max())
     medians = {way: statistics.median(times) for way, times in taken.items()}
     factor = medians[recomputed] / medians[kept]
@@ -225,7 +225,8 @@ def race(given: Problem, steps: int, repeats: int, lock: Path | None) -> Table:
         "copt, DR": partial(copt, given, "DR", steps, lipschitz_of(given.A)),
         "copt, backtracking": partial(copt, given, "backtracking", steps),
     }
-    tolerances = {gap: _tolerance(given, gap) for gap in GAPS}
+    with holding(lock):
+        tolerances = {gap: _tolerance(given, gap) for gap in GAPS}
     traces: dict[str, list[Trace]] = {name: [] for name in runners}
     lasso: dict[float, list[float]] = {gap: [] for gap in GAPS}
     for turn in range(repeats):
@@ -315,7 +316,8 @@ def speed(shared: Path, quick: bool, lock: Path | None = None) -> Part:
     with threadpool_limits(1):
         found = gram(made, repeats, lock)
         found.tables += [race(given, STEPS, repeats, lock) for given in (made, text)]
-    room = sparse_memory(shared)
+    with holding(lock):
+        room = sparse_memory(shared)
     return Part(found.tables + room.tables, found.bars + room.bars)
 
 

@@ -154,8 +154,8 @@ def theorem(runs: int, steps: int) -> Theory:
     )
     for case in cases():
         worst = {}
+        note(f"Theorem 1: {case.name}")
         for name, sampling in samplings(len(case.domain.blocks)).items():
-            note(f"{case.name}: {name}")
             values = excesses(case, sampling, runs, steps)
             bound, limits = bound_of(case, sampling, steps)
             ratio = values.mean(axis=0) / limits

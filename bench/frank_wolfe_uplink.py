@@ -96,7 +96,7 @@ def methods(given: Problem, sizes: Sequence[int]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def trade(given: Problem, rounds: int, sizes: Sequence[int], lock: Path | None) -> Uplink:
+def trade(given: Problem, rounds: int, sizes: Sequence[int]) -> Uplink:
     """Numbers up against accuracy, not private."""
     from dpsvm.frank_wolfe import DistributedFrankWolfe, OneShotSketching
 
@@ -113,15 +113,14 @@ def trade(given: Problem, rounds: int, sizes: Sequence[int], lock: Path | None) 
             up.append(one.traffic.up_integers + one.traffic.up_floats)
             gaps.append(given.gap(value(given.A, given.y, np.concatenate(weights))))
 
-        with holding(lock):
-            solver = DistributedFrankWolfe(**{"radius": given.radius, "rounds": rounds} | settings)
-            solver.solve(blocks, given.y, watch)
+        solver = DistributedFrankWolfe(**{"radius": given.radius, "rounds": rounds} | settings)
+        solver.solve(blocks, given.y, watch)
         curve = found.curves[name] = (np.array(up), np.array(gaps))
         cells = [_sent(curve, mark) for mark in MARKS]
         table.rows.append([name, *cells, f"{up[-1]:,}", f"{gaps[-1]:.1e}"])
     for size in sizes:
-        with holding(lock):
-            one = OneShotSketching(radius=given.radius, sketch=size).solve(blocks, given.y)
+        note(f"{given.name}: all features once, m = {size}")
+        one = OneShotSketching(radius=given.radius, sketch=size).solve(blocks, given.y)
         gap = given.gap(value(given.A, given.y, one.x))
         name = f"all features once, m = {size}"
         curve = found.curves[name] = (np.array([one.traffic.up_floats]), np.array([gap]))
@@ -186,7 +185,8 @@ def sketch_errors(quick: bool) -> Part:
 def uplink(shared: Path, quick: bool, lock: Path | None = None) -> Uplink:
     """All of it but the private runs."""
     given = reuters(shared, 300 if quick else None)
-    found = trade(given, 10 if quick else ROUNDS, SIZES[:1] if quick else SIZES, lock)
+    with holding(lock):
+        found = trade(given, 10 if quick else ROUNDS, SIZES[:1] if quick else SIZES)
     with holding(lock):
         for part in (counts(quick), sketch_errors(quick)):
             found.tables += part.tables
