@@ -81,30 +81,38 @@ def utility(path: Path, found: Utility) -> None:
 
 
 def uplink(path: Path, title: str, curves: Mapping[str, Curve]) -> None:
-    """The relative gap against numbers sent up; colours by what is sent, lines by who sends."""
+    """The least relative gap so far against numbers sent up; a panel for each way to send."""
     from dpsvm.admm.sharing.figure import COLOURS
 
-    figure = _canvas(11.0, 5.6)
-    axes = figure.subplots()
+    figure = _canvas(14.0, 5.2)
+    panels = {
+        "every party, each column once": lambda name: "no cache" not in name,
+        "every party, every time (no cache)": lambda name: "no cache" in name,
+        "only the winner (dotted: no cache)": lambda name: True,
+    }
     colours: dict[str, str] = {}
-    for name, (up, gaps) in curves.items():
-        what = name.removeprefix("all features once, ").split(",")[0:2]
-        key = ", ".join(part for part in what if "send" not in part and "cache" not in part)
-        key = key.removeprefix("sketch, ")
-        colour = colours.setdefault(key, COLOURS[len(colours) % len(COLOURS)])
-        if len(up) == 1:
-            look = {"marker": "*", "markersize": 13, "linestyle": "none"}
-        elif "winner" in name:
-            look = {"linestyle": ":" if "no cache" in name else "--"}
-        else:
-            look = {"linestyle": "-." if "no cache" in name else "-"}
-        axes.plot(up, np.maximum(gaps, LEAST), color=colour, label=name, **look)
-    axes.set(
-        xscale="log",
-        yscale="log",
-        xlabel="numbers sent up, all parties and rounds",
-        ylabel="(f(x) - f*) / f(0)",
-    )
-    axes.set_title(title, fontsize="medium")
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside right upper", fontsize="small")
+    row = figure.subplots(1, len(panels), sharex=True, sharey=True)
+    for axes, (panel, shown) in zip(row, panels.items(), strict=True):
+        for name, (up, gaps) in curves.items():
+            once = len(up) == 1
+            if not once and (not shown(name) or ("winner" in name) != panel.startswith("only")):
+                continue
+            what = name.replace(", no cache", "").partition(", winner")[0]
+            what = what.removeprefix("all features once, ").removeprefix("sketch, ")
+            colour = colours.setdefault(what, COLOURS[len(colours) % len(COLOURS)])
+            look = {"linestyle": ":" if panel.startswith("only") and "no cache" in name else "-"}
+            if once:
+                look = {"marker": "*", "markersize": 12, "linestyle": "none"}
+            sketched = what.startswith("m = ")
+            label = f"all features once, {what}" if once else what
+            label = f"sketch, {what}" if sketched and not once else label
+            least = np.minimum.accumulate(np.maximum(gaps, LEAST))
+            axes.plot(up, least, color=colour, label=label, **look)
+        axes.set(xscale="log", yscale="log", xlabel="numbers sent up, all parties and rounds")
+        axes.set_title(panel, fontsize="medium")
+        axes.grid(color="0.9")
+    row[0].set_ylabel("(f(x) - f*) / f(0), least so far")
+    labels = dict(zip(*reversed(row[0].get_legend_handles_labels()), strict=True))
+    figure.legend(labels.values(), labels, loc="outside lower center", ncols=5, fontsize="small")
+    figure.suptitle(title)
     figure.savefig(path, dpi=DPI)
