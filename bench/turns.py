@@ -1,8 +1,8 @@
 """The libraries take turns on one saved problem, every fit in a fresh process.
 
 A library that fails, or gives no answer in half an hour, is not asked again. On a machine that
-has other work to do, each run holds the lock of a file meanwhile, and leaves a moment after it:
-what is started with flock(1) on that file waits for its turn.
+has other work to do, the runs hold the lock of a file meanwhile, and after a minute of runs leave
+a moment in which others can take it: what is started with flock(1) on that file waits for its turn.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -24,7 +25,8 @@ from common import busy_seconds, note
 
 OWN = "dpsvm"
 PATIENCE = 1800  # seconds
-MOMENT = 0.2  # seconds between runs in which another process can take the lock
+MOMENT = 0.2  # seconds between turns in which another process can take the lock
+TURN = 60.0  # seconds of runs after which the lock is offered to others
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Plan:
     repeats: int
     threads: int
     queries: int = 0  # rows to predict after the fit
-    lock: Path | None = None  # held while a run lasts
+    lock: Path | None = None  # held while runs last
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,25 @@ def holding(lock: Path | None) -> Iterator[None]:
     time.sleep(MOMENT)
 
 
+class Turn:
+    """Holds the lock of a file, if one is named, from one run to the next."""
+
+    def __init__(self, lock: Path | None) -> None:
+        self._lock, self._held, self._since = lock, contextlib.ExitStack(), math.inf
+
+    def take(self) -> None:
+        """Have the lock."""
+        if self._since == math.inf:
+            self._held.enter_context(holding(self._lock))
+            self._since = time.monotonic()
+
+    def offer(self, after: float = TURN) -> None:
+        """Leave the lock to others if it was held for so many seconds."""
+        if time.monotonic() - self._since >= after:
+            self._held.close()
+            self._since = math.inf
+
+
 def fit_once(library: str, problem: Path, plan: Plan, *, objective: bool) -> dict[str, Any]:
     """Run fit_once.py in a fresh process."""
     command = [sys.executable, str(Path(__file__).with_name("fit_once.py")), library, str(problem)]
@@ -107,13 +128,16 @@ def take_turns(
 ) -> dict[str, Runs]:
     """The runs of each library; only the first of them works out the objective."""
     answers: dict[str, list[dict[str, Any]]] = {library: [] for library in libraries}
+    own = Turn(plan.lock)
     for turn in range(plan.repeats):
         for library, known in answers.items():
             if any("absent" in answer for answer in known):
                 continue
-            with holding(plan.lock):
-                answer = fit_once(library, problem, plan, objective=objective and turn == 0)
+            own.take()
+            answer = fit_once(library, problem, plan, objective=objective and turn == 0)
+            own.offer()
             known.append(answer)
             told = answer.get("absent") or f"{answer['seconds']:.2f} s"
             note(f"{name} {turn + 1}/{plan.repeats} {library}: {told}")
+    own.offer(after=0.0)
     return {library: Runs(known) for library, known in answers.items()}

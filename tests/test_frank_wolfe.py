@@ -337,6 +337,18 @@ def test_kept_gradients_give_the_iterates_of_those_computed_anew(kind):
     assert np.max(np.abs(plain.x - found.x)) < 1e-12
 
 
+def test_where_there_is_no_room_gram_columns_are_computed_anew(monkeypatch):
+    A, y = make_lasso(n=200, d=30)
+    kept = minimize(LeastSquares(A, y), L1Ball(30, 0.8), max_iter=100)
+    monkeypatch.setattr("dpsvm.frank_wolfe.objectives.MOST_KEPT", 2 * 30)
+    point = LeastSquares(A, y).track(np.zeros(30))
+    ball = L1Ball(30, 0.8)
+    for t in range(100):
+        point.toward(ball.atom(point.gradient()), 2.0 / (t + 2.0))
+    assert len(point._gram) == 2
+    assert np.array_equal(point.x, kept.x)
+
+
 @pytest.mark.filterwarnings("ignore:scipy.misc is deprecated:DeprecationWarning")
 def test_copt_takes_the_same_steps():
     copt = pytest.importorskip("copt")

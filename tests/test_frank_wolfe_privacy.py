@@ -35,7 +35,7 @@ from dpsvm.frank_wolfe.privacy import (
     sketch_sensitivity,
 )
 from dpsvm.frank_wolfe.sketches import Sketch
-from dpsvm.frank_wolfe.theory import DistributedSizes, curvature_on_ball
+from dpsvm.frank_wolfe.theory import DistributedSizes
 from dpsvm.privacy import BudgetAccountant, BudgetError
 from dpsvm.privacy.accounting import Gaussian, Pure, ZCdp, dp_accounting_epsilon, epsilon_of
 from dpsvm.privacy.audit.bounds import epsilon_at_least
@@ -381,7 +381,7 @@ def test_the_central_bound_behind_the_proposed_rounds_holds_in_the_mean():
             rounds, gradient_sensitivity(radius, 2000, 1.0, 1.0), epsilon, 1e-5
         )
         missed = radius * 2 * calibration.sensitivity / calibration.choice_epsilon * math.log(12)
-        bound = 2 * curvature_on_ball(radius, 1.0) / (rounds + 2) + missed
+        bound = 2 * (2 * radius) ** 2 / (rounds + 2) + missed
         solver = PrivateFrankWolfe(radius=radius, rounds=rounds, epsilon=epsilon, delta=1e-5)
         values = [f.value(solver.solve(A, y).x) for _ in range(30)]
         assert np.mean(values) - best <= bound

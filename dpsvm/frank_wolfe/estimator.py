@@ -14,10 +14,10 @@ from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from dpsvm.admm.callbacks import Rounds
-from dpsvm.admm.sharing.blocks import checked_blocks, cut, is_blocks, names_of, split
+from dpsvm.admm.sharing.blocks import SplitColumns, is_blocks
 from dpsvm.frank_wolfe.checks import check_positive
 from dpsvm.frank_wolfe.core import check_tolerance, minimize
 from dpsvm.frank_wolfe.distributed import DistributedFrankWolfe, DistributedResult
@@ -27,7 +27,7 @@ from dpsvm.frank_wolfe.private import PrivateDistributedFrankWolfe, PrivateFrank
 from dpsvm.frank_wolfe.sets import L1Ball
 from dpsvm.frank_wolfe.theory import AUTO
 from dpsvm.privacy.accountant import BudgetAccountant
-from dpsvm.privacy.guarantee import Guarantee
+from dpsvm.privacy.guarantee import keep_guarantee
 
 Array = NDArray[np.float64]
 
@@ -37,7 +37,12 @@ _TOL, _STEPS = 1e-3, 1000
 _CALLER = 5  # frames from a warning to whoever called fit
 
 
-class FrankWolfeLasso(CallbackSupportMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class FrankWolfeLasso(
+    CallbackSupportMixin,  # type: ignore[misc]
+    SplitColumns,
+    RegressorMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     """Least squares under |coef|_1 <= eta, by Frank-Wolfe.
 
     Minimises |X w - y|^2 / (2 n). scikit-learn's ``Lasso(alpha, fit_intercept=False)`` has the same
@@ -201,14 +206,9 @@ class FrankWolfeLasso(CallbackSupportMixin, RegressorMixin, BaseEstimator):  # t
             One number per sample.
         """
         check_is_fitted(self)
-        if is_blocks(X):
-            blocks = checked_blocks(X, self._layout)
-        else:
-            table = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
-            blocks = cut(table, self._layout)
         parts = [
             np.asarray(block @ self.coef_[places])
-            for block, places in zip(blocks, self._layout, strict=True)
+            for block, places in zip(self._blocks(X), self._layout, strict=True)
         ]
         return np.asarray(np.add.reduce(parts))
 
@@ -268,13 +268,7 @@ class FrankWolfeLasso(CallbackSupportMixin, RegressorMixin, BaseEstimator):  # t
                 )
 
     def _data(self, X: Any, y: Any, parties: Sequence[Any] | None) -> tuple[list[Any], Array]:
-        blocks, self._layout = split(X, parties)
-        if is_blocks(X):
-            self.n_features_in_ = sum(block.shape[1] for block in blocks)
-            if (names := names_of(X)) is not None:
-                self.feature_names_in_ = names
-        else:
-            validate_data(self, X, skip_check_array=True)
+        blocks = self._split(X, parties)
         if y is None:
             raise ValueError("y must be given: requires y to be passed, but the target y is None")
         target = np.asarray(column_or_1d(y, warn=True), dtype=np.float64)
@@ -300,7 +294,7 @@ class FrankWolfeLasso(CallbackSupportMixin, RegressorMixin, BaseEstimator):  # t
         )
         self.coef_, self.n_iter_, self.history_ = found.x, found.n_iter, found.history
         self.objective_, self.dual_gap_ = found.value, found.gap
-        self._keep_privacy(None, None)
+        keep_guarantee(self, None, None)
         if found.ending == "iterations":
             warnings.warn(
                 f"the gap is {found.gap:.3g} after max_iter = {found.n_iter} steps; a larger "
@@ -315,7 +309,7 @@ class FrankWolfeLasso(CallbackSupportMixin, RegressorMixin, BaseEstimator):  # t
         settings |= {"radius": check_positive(self.eta, "eta"), "rounds": self.max_iter}
         found = PrivateFrankWolfe(**settings).solve(table, target, tick)
         self.coef_, self.n_iter_ = found.x, len(found.choices)
-        self._keep_privacy(found.guarantee, found.report)
+        keep_guarantee(self, found.guarantee, found.report)
 
     def _fit_parties(self, blocks: list[Any], target: Array, tick: Any) -> None:
         settings: dict[str, Any] = {
@@ -345,13 +339,7 @@ class FrankWolfeLasso(CallbackSupportMixin, RegressorMixin, BaseEstimator):  # t
         self.coef_, self.n_iter_, self.objective_ = coef, found.n_rounds, found.value
         self.history_, self.traffic_ = found.rounds, found.traffic
         self.predicted_traffic_ = found.predicted
-        self._keep_privacy(found.guarantee, found.report)
+        keep_guarantee(self, found.guarantee, found.report)
 
     def _steps(self) -> int:
         return _STEPS if self.max_iter is None else int(self.max_iter)
-
-    def _keep_privacy(self, guarantee: Guarantee | None, report: dict[str, Any] | None) -> None:
-        self.privacy_guarantee_, self.privacy_report_ = guarantee, report
-        self.epsilon_ = None if guarantee is None else guarantee.epsilon
-        self.delta_ = None if guarantee is None else guarantee.delta
-        self.neighbouring_ = None if guarantee is None else guarantee.neighbouring

@@ -5,8 +5,9 @@ A'(A x - y) / n. Moving towards a vertex c e_i by a step t,
 
     A x <- (1 - t) A x + t c a_i,      A'A x / n <- (1 - t) A'A x / n + t c A'a_i / n,
 
-costs O(n + d) once A'a_i / n is known: it is kept for every vertex that was ever moved to. Errors
-of rounding shrink by 1 - t with everything else. Moving in a few blocks keeps A x alone.
+costs O(n + d) once A'a_i / n is known: it is kept for every vertex that was ever moved to, while
+there is room. Errors of rounding shrink by 1 - t with everything else. Moving in a few blocks keeps
+A x alone.
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ from dpsvm.frank_wolfe.checks import check_vector
 from dpsvm.frank_wolfe.sets import Atom
 
 Array = NDArray[np.float64]
+
+
+MOST_KEPT = 2**25
+"""Numbers of columns A'a_i / n that are kept at most: 256 MB."""
 
 
 class Smooth(Protocol):
@@ -222,11 +227,17 @@ class LeastSquaresPoint(Point):
         column = self._f.column(index)
         self._fitted += (step * value) * column
         if self._curved is not None:
-            if index not in self._gram:
-                product = np.asarray(self._f.transpose @ column)
-                self._gram[index] = product / self._f.n_samples
             self._curved *= 1.0 - step
-            self._curved += (step * value) * self._gram[index]
+            self._curved += (step * value) * self._gram_column(index, column)
+
+    def _gram_column(self, index: int, column: Array) -> Array:
+        """A'a_i / n, kept while there is room."""
+        found = self._gram.get(index)
+        if found is None:
+            found = np.asarray(self._f.transpose @ column) / self._f.n_samples
+            if (len(self._gram) + 1) * self._f.n_features <= MOST_KEPT:
+                self._gram[index] = found
+        return found
 
     def along(self, block: slice, change: Array) -> None:
         """x <- x + change, in one block."""

@@ -6,7 +6,8 @@ Frank-Wolfe with steps 2/(t+2), whose oracle misses the least <s, gradient> by e
 
 C being the curvature (the recursion of :mod:`~dpsvm.frank_wolfe.curvature`, e beside it). More
 rounds make the first term small; but they share one budget, so each of them has more noise. On the
-l1 ball of radius r with entries at most B, C <= 4 r^2 B^2.
+l1 ball of radius r with entries at most B, C <= 4 r^2 B^2, from one vertex to its opposite. A step
+from the middle to a vertex has r^2 B^2 at most, and that is the C by which T is chosen here.
 
 Central. The exponential mechanism over N scores that move by D misses the best by at most
 (2 D / e0) log N in expectation, as sum p_i u_i + s H(p) >= max u_i for its own p and s = 2 D / e0.
@@ -49,15 +50,6 @@ IOTA = 1.0 / 3.0
 """The distortion of products that a proposed sketch allows."""
 
 
-def curvature_on_ball(radius: float, entry_bound: float) -> float:
-    """4 r^2 B^2, at least the curvature of the lasso whatever the data are.
-
-    >>> curvature_on_ball(2.0, 1.0)
-    16.0
-    """
-    return 4.0 * radius**2 * entry_bound**2
-
-
 def central_rounds(
     *,
     radius: float,
@@ -71,9 +63,9 @@ def central_rounds(
 
     >>> settings = dict(radius=1.0, entry_bound=1.0, sensitivity=4e-5, n_features=40, epsilon=1.0)
     >>> central_rounds(**settings, rho=0.03), central_rounds(**settings, rho=None)
-    (794, 151)
+    (315, 76)
     """
-    curvature = curvature_on_ball(radius, entry_bound)
+    curvature = (radius * entry_bound) ** 2
     missed = 2.0 * radius * sensitivity * math.log(2.0 * n_features)
     if rho is None:
         return _whole(math.sqrt(2.0 * curvature * epsilon / missed))
@@ -101,7 +93,7 @@ class DistributedSizes:
         >>> sizes = DistributedSizes(n_samples=100_000, n_features=40, parties=4, radius=1.0,
         ...     entry_bound=1.0, label_size=0.5, rho=1.0)
         >>> sizes.rounds(100), sizes.rounds(None)
-        (25, 27)
+        (10, 11)
         """
         n, log_choices = self.n_samples, math.log(2.0 * self.n_features)
         largest = self.label_size / n
@@ -113,7 +105,7 @@ class DistributedSizes:
         sizes = self.entry_bound * self.radius + self.label_size
         gradient = 2.0 * self.radius * math.sqrt(n) * deviation * sizes
         gradient *= math.sqrt(2.0 * log_choices)
-        curvature = curvature_on_ball(self.radius, self.entry_bound)
+        curvature = (self.radius * self.entry_bound) ** 2
         return _whole((4.0 * curvature / (choice + gradient)) ** (2.0 / 3.0))
 
     def plan(
@@ -126,7 +118,7 @@ class DistributedSizes:
         >>> sizes = DistributedSizes(n_samples=100_000, n_features=40, parties=4, radius=1.0,
         ...     entry_bound=1.0, label_size=0.5, rho=1.0)
         >>> sizes.plan(1e-5)
-        (25, 133)
+        (10, 125)
         """
         if rounds is not None:
             check_count(rounds, "rounds")

@@ -40,6 +40,20 @@ class Guarantee:
         return f"epsilon = {self.epsilon:g}{delta} ({self.neighbouring})"
 
 
+def keep_guarantee(model: Any, guarantee: Guarantee | None, report: dict[str, Any] | None) -> None:
+    """Set what a fitted model tells of its privacy; of a fit without any, None throughout.
+
+    >>> from types import SimpleNamespace
+    >>> model = SimpleNamespace()
+    >>> keep_guarantee(model, Guarantee(1.0, 1e-5, "replace"), {})
+    >>> model.epsilon_, model.delta_, model.neighbouring_
+    (1.0, 1e-05, 'replace')
+    """
+    model.privacy_guarantee_, model.privacy_report_ = guarantee, report
+    for name in ("epsilon", "delta", "neighbouring"):
+        setattr(model, f"{name}_", None if guarantee is None else getattr(guarantee, name))
+
+
 def check_epsilon(value: Any, name: str = "epsilon") -> float:
     """Return a finite epsilon above 0 as a float.
 

@@ -42,6 +42,7 @@ from dpsvm.admm.network.theory import conditions
 from dpsvm.admm.sharing.blocks import is_blocks
 from dpsvm.losses import LOSSES, make_loss
 from dpsvm.privacy.accountant import BudgetAccountant
+from dpsvm.privacy.guarantee import keep_guarantee
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.preparation import Preparation
 from dpsvm.privacy.selection import warn_if_searched, warn_of_seed
@@ -327,7 +328,7 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
         self._charge(calibration, noise)
         self.n_iter_ = self._run(members, recorder, tasks)
         self._keep(members, history, preparation)
-        self._keep_privacy(calibration, report)
+        keep_guarantee(self, None if calibration is None else calibration.guarantee, report)
         tasks.close()
 
     def _run(self, members: list[Node], recorder: Recorder | None, tasks: Rounds) -> int:
@@ -561,14 +562,6 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
                 ConvergenceWarning,
                 stacklevel=_CALLER,
             )
-
-    def _keep_privacy(self, calibration: Calibration | None, report: dict[str, Any] | None) -> None:
-        guarantee = None if calibration is None else calibration.guarantee
-        self.privacy_guarantee_ = guarantee
-        self.epsilon_ = None if guarantee is None else guarantee.epsilon
-        self.delta_ = None if guarantee is None else guarantee.delta
-        self.neighbouring_ = None if guarantee is None else guarantee.neighbouring
-        self.privacy_report_ = report
 
     def decision_function(self, X: Any) -> Array:
         """Return X @ coef_ + intercept_, positive for ``classes_[1]``.

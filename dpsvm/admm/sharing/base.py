@@ -14,10 +14,10 @@ from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from dpsvm.admm.callbacks import Rounds, Tick
-from dpsvm.admm.sharing.blocks import Layout, checked_blocks, cut, is_blocks, names_of, split
+from dpsvm.admm.sharing.blocks import SplitColumns
 from dpsvm.admm.sharing.columns import Columns
 from dpsvm.admm.sharing.coordinator import Coordinator
 from dpsvm.admm.sharing.history import History, Recorder, assumptions, objective
@@ -29,6 +29,7 @@ from dpsvm.admm.sharing.run import run
 from dpsvm.admm.sharing.terms import METHODS, Terms, automatic_rho, check_positive
 from dpsvm.losses import PredictionLoss
 from dpsvm.privacy.accountant import BudgetAccountant
+from dpsvm.privacy.guarantee import keep_guarantee
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.selection import warn_of_seed
 from dpsvm.warnings import PrivacyLeakWarning
@@ -41,7 +42,7 @@ _PRIVATE = ("epsilon", "delta", *_BOUNDS, "accountant")
 _CALLER = 5  # frames from a warning to whoever called fit
 
 
-class BaseSharingADMM(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
+class BaseSharingADMM(CallbackSupportMixin, SplitColumns, BaseEstimator):  # type: ignore[misc]
     """What the classifier and the regressor share."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -203,20 +204,14 @@ class BaseSharingADMM(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc
         self._charge(calibration, noise)
         ending = self._run(coordinator, members, recorder, tasks)
         self._keep(coordinator, members, history, ending)
-        self._keep_privacy(calibration, report)
+        keep_guarantee(self, None if calibration is None else calibration.guarantee, report)
         tasks.close()
         if ending.reason == "diverged":
             self._warn_of_divergence(ending, terms, loss)
 
     def _data(self, X: Any, y: Any, parties: Sequence[Any] | None) -> tuple[list[Columns], Array]:
         """The columns of every party, and the target."""
-        blocks, self._layout = split(X, parties)
-        if is_blocks(X):
-            self.n_features_in_ = sum(block.shape[1] for block in blocks)
-            if (names := names_of(X)) is not None:
-                self.feature_names_in_ = names
-        else:
-            validate_data(self, X, skip_check_array=True)
+        blocks = self._split(X, parties)
         target = self._target(y)
         if len(target) != blocks[0].shape[0]:
             raise ValueError(f"X has {blocks[0].shape[0]} rows and y {len(target)}")
@@ -324,20 +319,6 @@ class BaseSharingADMM(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc
         tasks.begin()
         return run(coordinator, members, watch)
 
-    def _blocks(self, X: Any) -> list[Any]:
-        """New samples in the blocks of the fit, with its features."""
-        layout: Layout = self._layout
-        if not is_blocks(X):
-            table = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
-            return cut(table, layout)
-        known, names = getattr(self, "feature_names_in_", None), names_of(X)
-        if known is not None and names is not None and not np.array_equal(known, names):
-            raise ValueError(
-                f"the feature names should match those of the fit, {known.tolist()!r}, got "
-                f"{names.tolist()!r}"
-            )
-        return checked_blocks(X, layout)
-
     def _columns(self, X: Any) -> list[Columns]:
         """Samples in the blocks of the fit, with the constant column where one was asked for."""
         return self._with_constant(self._blocks(X))
@@ -382,14 +363,6 @@ class BaseSharingADMM(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc
             coef[places] = weights
             self.coefs_.append(weights)
         self.coef_, self.intercept_ = self._shaped(coef, intercept)
-
-    def _keep_privacy(self, calibration: Calibration | None, report: dict[str, Any] | None) -> None:
-        guarantee = None if calibration is None else calibration.guarantee
-        self.privacy_guarantee_ = guarantee
-        self.epsilon_ = None if guarantee is None else guarantee.epsilon
-        self.delta_ = None if guarantee is None else guarantee.delta
-        self.neighbouring_ = None if guarantee is None else guarantee.neighbouring
-        self.privacy_report_ = report
 
     def _decisions(self, X: Any) -> Array:
         check_is_fitted(self)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
+from sklearn.utils.validation import validate_data
 
 Layout = list[NDArray[np.intp]]
 """For each party, the places of its columns in the whole table."""
@@ -129,6 +130,34 @@ def names_of(blocks: Sequence[Any]) -> NDArray[np.object_] | None:
     if not all(hasattr(block, "columns") for block in blocks):
         return None
     return np.array([name for block in blocks for name in block.columns], dtype=np.object_)
+
+
+class SplitColumns:
+    """An estimator whose table is cut into blocks, the same way in every call after ``fit``."""
+
+    def _split(self, X: Any, parties: Sequence[Any] | None) -> list[Any]:
+        """The blocks of a fit; their layout and their features are kept."""
+        blocks, self._layout = split(X, parties)
+        if is_blocks(X):
+            self.n_features_in_ = sum(block.shape[1] for block in blocks)
+            if (names := names_of(X)) is not None:
+                self.feature_names_in_ = names
+        else:
+            validate_data(self, X, skip_check_array=True)
+        return blocks
+
+    def _blocks(self, X: Any) -> list[Any]:
+        """New samples in the blocks of the fit, with its features."""
+        if not is_blocks(X):
+            table = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
+            return cut(table, self._layout)
+        known, names = getattr(self, "feature_names_in_", None), names_of(X)
+        if known is not None and names is not None and not np.array_equal(known, names):
+            raise ValueError(
+                f"the feature names should match those of the fit, {known.tolist()!r}, got "
+                f"{names.tolist()!r}"
+            )
+        return checked_blocks(X, self._layout)
 
 
 def _checked_all(X: Sequence[Any]) -> list[Any]:
