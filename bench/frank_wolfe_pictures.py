@@ -52,7 +52,7 @@ def utility(path: Path, found: Utility) -> None:
     """F/F0 against n times epsilon, distributed and central, by n."""
     from dpsvm.admm.sharing.figure import COLOURS
 
-    figure = _canvas(8.2, 5.0)
+    figure = _canvas(10.0, 5.0)
     axes = figure.subplots()
     sizes = sorted({n for _, n in found.curves})
     for n, colour in zip(sizes, COLOURS, strict=False):
@@ -71,10 +71,9 @@ def utility(path: Path, found: Utility) -> None:
                 color=colour,
                 label=f"{'distributed' if method == OPEN else 'central'}, n = {n:,}",
             )
-    axes.axhline(1.0, color="0.6", linewidth=0.8)
-    axes.text(axes.get_xlim()[1], 1.02, "x = 0 ", ha="right", va="bottom", color="0.4")
+    axes.axhline(1.0, color="0.6", linewidth=0.8, label="x = 0")
     axes.set(xscale="log", yscale="log", xlabel="n epsilon", ylabel="F/F0 (outside the guarantee)")
-    axes.legend(fontsize="small")
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside right upper", fontsize="small")
     title = f"Private Frank-Wolfe, {PARTIES} parties, {ROUNDS} rounds: mean and range of "
     axes.set_title(f"{title}{values.shape[1]} seeds", fontsize="medium")
     figure.savefig(path, dpi=DPI)

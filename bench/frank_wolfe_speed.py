@@ -7,6 +7,11 @@ problem. A relative gap is (f(x) - f*) / f(0) of a point in the ball: Lasso's ow
 a loose tolerance, is scaled back first. One thread; everyone in turns; medians. Frank-Wolfe methods
 are timed from the data until a point within the gap is known, Lasso at the loosest tolerance, of
 1, 1e-1, .., 1e-8, that ends within it: to find that takes time of its own, which is not counted.
+
+How much kept Gram columns gain depends on how many distinct atoms there are, each of which costs
+about half of a gradient once. The made problem has 20 telling columns and about as many atoms. With
+50, 1,000 steps were seen to take .18 to .33 s (alpha .3 to .02), against .12 s: less than 30 times
+faster where the solution has hundreds of weights.
 """
 
 from __future__ import annotations
@@ -228,15 +233,16 @@ def race(given: Problem, steps: int, repeats: int, lock: Path | None) -> Table:
     with holding(lock):
         tolerances = {gap: _tolerance(given, gap) for gap in GAPS}
     traces: dict[str, list[Trace]] = {name: [] for name in runners}
-    lasso: dict[float, list[float]] = {gap: [] for gap in GAPS}
+    lasso: dict[float, list[float]] = {tol: [] for tol in tolerances.values()}
     for turn in range(repeats):
         note(f"{given.name}: dpsvm, copt and Lasso {turn + 1}/{repeats}")
         with holding(lock):
             for name, runner in runners.items():
                 traces[name].append(runner())
-            for gap, tol in tolerances.items():
+            for tol, known in lasso.items():
                 fit = partial(_lasso, given.A, given.y, given.alpha, tol)
-                lasso[gap].append(_seconds(fit))
+                fit()  # the first after the others takes up to five times as long
+                known.append(_seconds(fit))
     table = Table(
         f"{given.name}: seconds until a relative gap, at most {steps} steps, median of {repeats}; "
         f"radius {given.radius:.4g}, f* {given.least:.4g}",
@@ -247,7 +253,9 @@ def race(given: Problem, steps: int, repeats: int, lock: Path | None) -> Table:
         each = statistics.median(1000 * run[-1][0] / len(run) for run in runs)
         last = f"{given.gap(runs[0][-1][1]):.1e}"
         table.rows.append([name, *cells, len(runs[0]) - 1, last, f"{each:.3f}"])
-    shown = [f"{statistics.median(lasso[gap]):.4f} (tol {tolerances[gap]:g})" for gap in GAPS]
+    shown = [
+        f"{statistics.median(lasso[tolerances[gap]]):.4f} (tol {tolerances[gap]:g})" for gap in GAPS
+    ]
     last = f"{given.within(_lasso(given.A, given.y, given.alpha, tolerances[GAPS[-1]])):.1e}"
     table.rows.append(["scikit-learn's Lasso", *shown, "-", last, "-"])
     return table

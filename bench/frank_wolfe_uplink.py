@@ -3,7 +3,8 @@
 Numbers up are integers and floats together, all parties and rounds. Whole columns count as n
 numbers, also sparse ones. The gap is (f(x) - f*) / f(0), of the true f, also where parties and
 coordinator know the sketched one alone. Problem "product" has the norms of the parts of the
-minimiser for radii: then its own minimiser is the same.
+minimiser for radii: then its own minimiser is the same. The known sketch errors do not say their
+data, scale or number of steps: of 20, 100 and 400 steps, 20 came nearest.
 """
 
 from __future__ import annotations
