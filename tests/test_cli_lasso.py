@@ -198,7 +198,7 @@ class TestPrivacy:
         assert err == ""
         assert re.search(r"^guarantee +epsilon = 50, delta = 1e-05 \(features\)$", out, re.M)
         assert "all the features of one record, whoever holds them; labels are public" in out
-        assert re.search(r"^releases +30$", out, re.M)
+        assert re.search(r"^choices +15$", out, re.M)
         assert re.search(r"^sketch noise +[\d.]+", out, re.M)
         assert re.search(r"^rounds +5 \(rounds\)$", out, re.M)
         assert re.search(r"^sent up +15 integers, ", out, re.M)

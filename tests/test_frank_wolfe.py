@@ -240,9 +240,22 @@ def test_where_there_is_too_much_to_enumerate_a_bound_is_taken():
     assert expected_curvature(H, box, TauNice(30, 3)) == min(
         curvature_bounds(H, box, TauNice(30, 3)).values()
     )
-    ball, unknown = L2Ball(30), UserSampling(lambda rng: [0], [1.0])
-    assert enumerated_curvature(H, ball, elementary(1)) is None
-    assert list(curvature_bounds(H, ball, unknown)) == ["whole"]
+    two, unknown = product_of_balls([10, 20], 1.0, "l2"), UserSampling(lambda rng: [0], [1.0])
+    assert enumerated_curvature(H, two, elementary(2)) is None
+    assert list(curvature_bounds(H, L2Ball(30), unknown)) == ["whole"]
+
+
+def test_of_a_single_block_the_curvature_is_known_without_enumeration():
+    H = make_quadratic(d=30).hessian()
+    for domain, p in ((L1Ball(30, 2.0), 1.0), (Simplex(30), 0.5), (L2Ball(30), 1.0)):
+        exact = enumerated_curvature(H, domain, Independent([p]))
+        assert exact == pytest.approx(p * domain.curvature(0, H))
+        known = domain.differences(0)
+        if known is not None:
+            assert exact == pytest.approx(p * np.max(np.einsum("ij,jk,ik->i", known, H, known)))
+    large = np.eye(2000)  # whose (4000)^2 differences would fill no memory
+    assert enumerated_curvature(large, L1Ball(2000), elementary(1)) == 4.0
+    assert enumerated_curvature(large, product_of_balls([1000] * 2, 1.0), elementary(2)) is None
 
 
 # Theorem 1
@@ -454,6 +467,30 @@ def test_pairwise_steps_leave_where_they_began():
         minimize(f, L2Ball(8), step="pairwise")
 
 
+def test_entries_that_are_stored_in_parts_are_added_up():
+    A, y = make_lasso(n=50, d=6)
+    parts = sparse.csr_array((np.repeat(A.ravel() / 2, 2), np.repeat(np.tile(range(6), 50), 2),
+                              np.arange(0, 601, 12)), shape=A.shape)  # fmt: skip
+    assert not parts.has_canonical_format
+    for step in ("diminishing", "pairwise"):
+        whole = minimize(LeastSquares(A, y), L1Ball(6, 0.8), step=step, max_iter=50)
+        found = minimize(LeastSquares(parts, y), L1Ball(6, 0.8), step=step, max_iter=50)
+        assert np.max(np.abs(found.x - whole.x)) < 1e-12
+        assert found.gap == pytest.approx(whole.gap, abs=1e-12)
+    assert not parts.has_canonical_format  # the caller's own table is left as it was
+
+
+@pytest.mark.parametrize("step", ["line-search", "diminishing", "pairwise"])
+def test_what_is_kept_does_not_drift_from_what_is_true(step):
+    rng = np.random.default_rng(7)
+    A = rng.standard_normal((30, 8)) + 1e6
+    f, ball = LeastSquares(A, rng.standard_normal(30)), L1Ball(8, 0.65)
+    found = minimize(f, ball, step=step, max_iter=5000)
+    g = f.gradient(found.x)
+    assert found.value == pytest.approx(f.value(found.x), rel=1e-6)
+    assert found.gap == pytest.approx(float((found.x - ball.lmo(g)) @ g), rel=0.01, abs=1e-3)
+
+
 def test_after_many_exchanges_what_is_kept_is_still_exact():
     rng = np.random.default_rng(6)
     A = rng.standard_normal((40, 60)) * 10.0 ** rng.uniform(-2, 2, 60)
@@ -547,6 +584,8 @@ BAD = [
     (lambda: UserSampling(3, [1.0]), "draw must be callable, got 3"),
     (lambda: UserSampling(lambda rng: [0], [0.5], [[0.4]]), "marginals on the diagonal"),
     (lambda: UserSampling(lambda rng: [7], [1.0]).draw(None), "blocks from 0 to 0, got [7]"),
+    (lambda: UserSampling(lambda rng: [True], [1.0]).draw(None), "numbers of blocks, got [True]"),
+    (lambda: UserSampling(lambda rng: [0.9], [1.0]).draw(None), "numbers of blocks, got [0.9]"),
     (lambda: by_importance([1.0, 0.0], 1.0), "weights must be above 0, got 0"),
     (lambda: by_importance([1.0], 2.0), "at most 1, got 2.0"),
     (lambda: Theorem1(h0=-1.0, curvature=1.0), "h0 must be a finite number from 0 on, got -1.0"),
@@ -569,6 +608,7 @@ def test_what_makes_no_sense_is_refused_with_the_reason(make, reason):
         ({"step": lambda t: 2.0}, "a step must lie between 0 and 1, got 2.0 at iteration 0"),
         ({"max_iter": -1}, "max_iter must be an integer from 0 on, got -1"),
         ({"tol": -1.0}, "tol must be a finite number from 0 on, got -1.0"),
+        ({"tol": None}, "tol must be a finite number from 0 on, got None"),
         ({"x0": [2.0] * 8}, "x0 must lie in the set"),
         ({"x0": [0.0]}, "x0 must have 8 numbers, got 1"),
     ],

@@ -229,7 +229,7 @@ def test_a_column_is_delivered_by_the_winner_of_the_round_alone():
 
 def test_a_private_party_makes_no_bid():
     sketch = Sketch(60, 20)
-    noise = DistributedCalibration.of(sketch, 1, 3, 1.0, 1e-5, 1.0).noise_of(0, Noise(0))
+    noise = DistributedCalibration.of(sketch, [12], 3, 1.0, 1e-5, 1.0).noise_of(0, Noise(0))
     with pytest.raises(ValueError, match="a bid tells a score, which is not private"):
         Party(0, make_lasso()[0], sketch, perturbation=noise).bid(Query(1, np.ones(20)))
 

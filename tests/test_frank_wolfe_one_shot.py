@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 from frank_wolfe_problems import make_lasso, split
 from scipy import sparse
+from scipy.stats import kstest, norm
+from statistical import LEVEL
 
-from dpsvm.frank_wolfe import DistributedFrankWolfe, LeastSquares, OneShotSketching
+from dpsvm.frank_wolfe import DistributedFrankWolfe, LeastSquares, OneShotSketching, one_shot
 from dpsvm.frank_wolfe.sketches import Sketch
 from dpsvm.privacy import BudgetAccountant
-from dpsvm.privacy.accounting import Gaussian, epsilon_of
+from dpsvm.privacy.accounting import Gaussian, epsilon_of, gaussian_mu
 
 RUN = {"radius": 0.7, "sketch": 30, "max_iter": 50}
 PRIVATE = {"epsilon": 1.0, "delta": 1e-5, "entry_bound": 1.0, "public_labels": True}
@@ -49,6 +51,26 @@ def test_no_record_moves_the_sketches_further_than_the_noise_was_made_for():
         one[j], other[j] = 1.0, -1.0
         moved.append(np.linalg.norm(sketch.of(one) - sketch.of(other)) / 30)
     assert max(moved) == pytest.approx(bound)
+    y = np.linspace(-1, 1, 30)
+    found = OneShotSketching(radius=0.7, sketch=10, **PRIVATE).solve([A], y)
+    assert found.report["sketch_sensitivity"] == pytest.approx(bound)
+
+
+def test_what_is_sent_has_the_noise_of_its_sensitivity_on_a_public_grid(monkeypatch):
+    A, y = make_lasso(n=30, d=40)
+    sent = []
+    monkeypatch.setattr(
+        one_shot, "LeastSquares", lambda matrix, goal: sent.append(matrix) or LeastSquares(A, y)
+    )
+    exact = Sketch(30, 500).of(A) / 30
+    found = OneShotSketching(radius=0.7, sketch=500, max_iter=1, **PRIVATE).solve([A], y)
+    messages = sent[0] / np.sqrt(30 * 500)  # as sent, before the coordinator scales them
+    bound = 2.0 * Sketch(30, 500).longest * np.sqrt(40) / 30
+    scale = bound / gaussian_mu(PRIVATE["epsilon"], PRIVATE["delta"])
+    assert found.report["sketch_noise"] == pytest.approx(scale)
+    assert kstest((messages - exact).ravel(), norm(scale=scale).cdf).pvalue > LEVEL
+    steps = messages / (2.0 ** np.floor(np.log2(scale)) * 2.0**-20)
+    assert np.max(np.abs(steps - np.round(steps))) < 1e-6
 
 
 def test_a_private_run_is_charged_what_it_guarantees():

@@ -12,17 +12,21 @@ from importlib import import_module
 import numpy as np
 import pytest
 from frank_wolfe_problems import make_lasso, split
+from scipy import sparse
 from scipy.special import log_softmax
 from scipy.stats import chisquare, gumbel_r, kstest, norm
 from statistical import DRAWS, LEVEL
 
 from dpsvm.frank_wolfe import (
     DistributedFrankWolfe,
+    FrankWolfeLasso,
     L1Ball,
     LeastSquares,
+    OneShotSketching,
     PrivateDistributedFrankWolfe,
     PrivateFrankWolfe,
     minimize,
+    private,
 )
 from dpsvm.frank_wolfe.messages import Query
 from dpsvm.frank_wolfe.party import Party
@@ -42,8 +46,9 @@ from dpsvm.privacy.audit.bounds import epsilon_at_least
 from dpsvm.privacy.noise import Noise
 from dpsvm.warnings import PrivacyLeakWarning
 
-RUN = {"radius": 0.7, "rounds": 10, "epsilon": 1.0, "delta": 1e-5}
-SPLIT = RUN | {"sketch": 20, "public_labels": True}
+BOTH = {"radius": 0.7, "rounds": 10, "epsilon": 1.0, "delta": 1e-5, "entry_bound": 1.0}
+RUN = BOTH | {"label_bound": 1.0}
+SPLIT = BOTH | {"sketch": 20, "public_labels": True}
 
 
 @pytest.mark.parametrize("module", ["privacy", "private", "theory"])
@@ -94,12 +99,42 @@ def test_telling_the_sign_of_the_winner_by_absolute_value_would_cost_without_end
 
 
 def test_a_sketch_is_released_with_gaussian_noise_of_its_scale():
-    calibration = DistributedCalibration.of(Sketch(50, 20), 2, DRAWS, 1.0, 1e-5, 1.0)
+    calibration = DistributedCalibration.of(Sketch(50, 20), [DRAWS] * 2, DRAWS, 1.0, 1e-5, 1.0)
     noise, row = calibration.noise_of(0, Noise(3)), np.linspace(-1, 1, 20)
     drawn = np.concatenate([noise.release(row) - row for _ in range(DRAWS // 20)])
     assert kstest(drawn, norm(scale=calibration.scale).cdf).pvalue > LEVEL
     steps = noise.release(row) / (2.0 ** math.floor(math.log2(calibration.scale)) * 2.0**-20)
     assert np.array_equal(steps, np.round(steps))
+
+
+def law_of(gradient, sensitivity, epsilon):
+    """The exponential mechanism over +e_1, .., +e_d, -e_1, .., -e_d."""
+    return np.exp(log_softmax(epsilon * np.r_[-gradient, gradient] / (2 * sensitivity)))
+
+
+def test_a_party_chooses_by_the_law_that_its_guarantee_needs():
+    rng, sketch = np.random.default_rng(8), Sketch(50, 20)
+    residual, scores = rng.standard_normal(20) / 50, np.array([0.1, -0.03, 0.015])
+    calibration = DistributedCalibration.of(sketch, [3], DRAWS, 1e5, 1e-5, 2.0)
+    noise, counts = calibration.noise_of(0, Noise(5)), np.zeros(6)
+    for _ in range(DRAWS):
+        place, sign = noise.choose(scores, residual)
+        counts[place + (0 if sign == 1 else 3)] += 1
+    moved = 2 * 2.0 * np.max(np.abs(sketch.matrix.T @ residual))  # an entry goes from -2 to 2
+    law = law_of(scores, moved, calibration.choice_epsilon)
+    assert 0.02 < np.min(law) < np.max(law) < 0.6  # neither even nor sure
+    assert chisquare(counts, law * DRAWS).pvalue > LEVEL
+
+
+def test_a_central_run_chooses_by_the_law_that_its_guarantee_needs():
+    A, y = np.array([[1.0, 0.2], [-1.0, 0.9]]), np.array([0.5, -1.0])
+    solver = PrivateFrankWolfe(radius=0.7, rounds=1, epsilon=3.0, entry_bound=1.0, label_bound=1.0)
+    counts, runs = np.zeros(4), DRAWS // 4
+    for _ in range(runs):
+        atom = solver.solve(A, y).choices[0]
+        counts[atom.index + (0 if atom.value > 0 else 2)] += 1
+    law = law_of(-A.T @ y / 2, 2 * (0.7 + 1) / 2, 3.0)
+    assert chisquare(counts, law * runs).pvalue > LEVEL
 
 
 # Sensitivities, attacked
@@ -150,8 +185,8 @@ def test_the_naive_score_sensitivity_is_too_small_and_the_spectral_one_too_large
     moved = abs(float((sketch.of(A) - sketch.of(other))[:, 0] @ residual))
     assert moved == pytest.approx(proved)
     assert moved > 5.0 * (2 * eta / 4000)
-    report = DistributedCalibration.of(sketch, 2, 5, 1.0, 1e-5, 1.0).report()
-    assert 5.0 < report["spectral_sensitivity"] / report["sketch_sensitivity"] < 6.5
+    report = DistributedCalibration.of(sketch, [5, 5], 5, 1.0, 1e-5, 1.0).report()
+    assert 5.0 < report["published_sketch_sensitivity"] / report["sketch_sensitivity"] < 6.5
 
 
 def test_a_sensitivity_divided_by_n_for_a_message_that_is_not_is_n_times_too_small():
@@ -172,33 +207,47 @@ def test_a_sensitivity_divided_by_n_for_a_message_that_is_not_is_n_times_too_sma
 def test_all_the_releases_of_a_run_together_cost_at_most_what_is_guaranteed(
     parties, rounds, epsilon
 ):
-    found = DistributedCalibration.of(Sketch(100), parties, rounds, epsilon, 1e-5, 1.0)
+    found = DistributedCalibration.of(
+        Sketch(100), [4] * parties, rounds, epsilon, 1e-5, 1.0, cache=False
+    )
     every = [ZCdp(found.choice_epsilon**2 / 8), Gaussian(found.mu)] * (parties * rounds)
     assert 0.999 * epsilon < epsilon_of(every, 1e-5) <= epsilon
     assert epsilon_of([found.event], 1e-5) <= epsilon
     central = CentralCalibration.of(rounds, 0.1, epsilon, 1e-5)
-    assert epsilon_of([ZCdp(central.choice_epsilon**2 / 8)] * rounds, 1e-5) <= epsilon
+    summed = epsilon_of([Pure(central.choice_epsilon)] * rounds, 0.0)
+    joint = epsilon_of([ZCdp(central.choice_epsilon**2 / 8)] * rounds, 1e-5)
+    assert 0.999 * epsilon < min(summed, joint) <= epsilon
+    assert epsilon_of([central.event], 1e-5) <= epsilon
     pure = CentralCalibration.of(rounds, 0.1, epsilon, None)
     assert epsilon_of([Pure(pure.choice_epsilon)] * rounds, 0.0) <= epsilon
     assert pure.guarantee.delta == 0.0
 
 
+def test_with_a_cache_no_party_pays_for_more_sketches_than_it_has_columns():
+    cached = DistributedCalibration.of(Sketch(100), [2, 50], 20, 1.0, 1e-5, 1.0)
+    assert cached.sketches == (2, 20)
+    every = [ZCdp(cached.choice_epsilon**2 / 8)] * 40 + [Gaussian(cached.mu)] * 22
+    assert 0.999 < epsilon_of(every, 1e-5) <= 1.0
+    without = DistributedCalibration.of(Sketch(100), [2, 50], 20, 1.0, 1e-5, 1.0, cache=False)
+    assert without.scale / cached.scale == pytest.approx(math.sqrt(40 / 22))
+
+
 def test_dp_accounting_agrees():
     pytest.importorskip("dp_accounting")
-    found = DistributedCalibration.of(Sketch(100), 3, 20, 1.0, 1e-5, 1.0)
+    found = DistributedCalibration.of(Sketch(100), [20] * 3, 20, 1.0, 1e-5, 1.0)
     every = [ZCdp(found.choice_epsilon**2 / 8), Gaussian(found.mu)] * 60
     assert dp_accounting_epsilon(every, 1e-5, method="rdp") == pytest.approx(1.0, rel=0.02)
 
 
 def test_halves_of_rho_allow_more_than_halves_of_epsilon_and_delta():
-    found = DistributedCalibration.of(Sketch(100), 3, 20, 1.0, 1e-5, 1.0)
+    found = DistributedCalibration.of(Sketch(100), [20] * 3, 20, 1.0, 1e-5, 1.0)
     assert found.choice_epsilon > 0.0323  # (1/2, delta/2) for the choices alone, by zCDP
     assert 1 / found.mu < 56.9  # (1/2, delta/2) for the sketches alone, exactly
     advanced = 1.0 / (2 * math.sqrt(2 * 60 * math.log(2e5)))
     assert found.choice_epsilon > advanced
 
 
-def audited(calibration, runs=1000):
+def audited(calibration, runs=3000):
     """A lower bound on the epsilon of a round, from the messages of two neighbouring parties."""
     sketch, noise = calibration.sketch, Noise(7)
     residual = np.linspace(-1.0, 1.0, sketch.size) / sketch.n_samples
@@ -222,9 +271,9 @@ def audited(calibration, runs=1000):
 
 
 def test_an_audit_of_the_messages_finds_out_too_little_noise_and_only_that():
-    sound = DistributedCalibration.of(Sketch(20, 5), 1, 1, 1.0, 1e-5, 1.0)
+    sound = DistributedCalibration.of(Sketch(20, 5), [1], 1, 1.0, 1e-5, 1.0)
     assert audited(sound) <= 1.0
-    broken = replace(sound, mu=16 * sound.mu, choice_epsilon=16 * sound.choice_epsilon)
+    broken = replace(sound, mu=8 * sound.mu, choice_epsilon=8 * sound.choice_epsilon)
     assert audited(broken) > 1.0
 
 
@@ -280,12 +329,16 @@ def test_a_private_run_over_parties_counts_and_keeps_quiet_about_the_data():
 def test_a_column_sent_before_is_not_drawn_anew():
     A, _ = make_lasso(d=1)
     sketch = Sketch(60, 20)
-    calibration = DistributedCalibration.of(sketch, 1, 3, 1.0, 1e-5, 1.0)
+    calibration = DistributedCalibration.of(sketch, [1], 3, 1.0, 1e-5, 1.0)
     party = Party(0, A, sketch, perturbation=calibration.noise_of(0, Noise(0)))
     sent = [party.answer(Query(t, np.ones(20))).sketch for t in (1, 2, 3)]
     assert [one is None for one in sent] == [False, True, True]
-    with pytest.raises(ValueError, match="the noise was made for 3 rounds, all of which were made"):
+    with pytest.raises(ValueError, match="party 0 was made for 3 choices, all of which were made"):
         party.answer(Query(4, np.ones(20)))
+    other = DistributedCalibration.of(sketch, [2], 3, 1.0, 1e-5, 1.0).noise_of(0, Noise(0))
+    assert [len(other.release(np.zeros(20))) for _ in range(2)] == [20, 20]
+    with pytest.raises(ValueError, match="party 0 was made for 2 sketches, all of which were made"):
+        other.release(np.zeros(20))
     with pytest.raises(ValueError, match="made for party 0, got party 1"):
         Party(1, A, sketch, perturbation=calibration.noise_of(0, Noise(0)))
     with pytest.raises(ValueError, match="party must be an integer from 0 to 0, got 1"):
@@ -297,7 +350,7 @@ def test_a_column_sent_before_is_not_drawn_anew():
 def test_protected_labels_are_released_once_with_the_noise_of_their_own_sensitivity():
     n, runs = 40, DRAWS // 20
     sketch = Sketch(n, 20, seed=2)
-    calibration = DistributedCalibration.of(sketch, 2, 5, 1.0, 1e-5, 1.0, label_bound=3.0)
+    calibration = DistributedCalibration.of(sketch, [5, 9], 5, 1.0, 1e-5, 1.0, label_bound=3.0)
     y, noise = np.linspace(-3.0, 3.0, n), Noise(4)
     drawn = [calibration.release_labels(y, noise) - sketch.of(y) / n for _ in range(runs)]
     scale = 3.0 * calibration.scale  # labels are bounded by 3, entries by 1
@@ -307,7 +360,8 @@ def test_protected_labels_are_released_once_with_the_noise_of_their_own_sensitiv
     assert np.linalg.norm(sketch.of(moved) / n) == pytest.approx(calibration.mu * scale)
     every = [ZCdp(calibration.choice_epsilon**2 / 8)] * 10 + [Gaussian(calibration.mu)] * 11
     assert 0.999 < epsilon_of(every, 1e-5) <= 1.0
-    assert calibration.report()["releases"] == len(every)
+    report = calibration.report()
+    assert report["choices"] + report["sketches"] == len(every)
 
 
 def test_with_protected_labels_all_that_follows_is_made_of_their_release():
@@ -323,6 +377,23 @@ def test_with_protected_labels_all_that_follows_is_made_of_their_release():
     assert np.max(np.abs(exact.solve(split(A, 2), y).x - plain.x)) < 1e-6
     with pytest.raises(ValueError, match=re.escape("at most label_bound = 0.1")):
         PrivateDistributedFrankWolfe(**run, label_bound=0.1).solve(split(A, 2), y)
+
+
+def test_the_coordinator_never_sees_protected_labels_themselves(monkeypatch):
+    A, y = make_lasso()
+    run = {name: value for name, value in SPLIT.items() if name != "public_labels"}
+    seen, make = [], private.make_coordinator
+    monkeypatch.setattr(
+        private, "make_coordinator", lambda *given: seen.append(given[1]) or make(*given)
+    )
+    for _ in range(2):
+        found = PrivateDistributedFrankWolfe(**run, label_bound=1.0).solve(split(A, 2), y)
+    exact = Sketch(60, 20).of(y) / 60
+    scale = found.report["sketch_noise"]  # entries and labels have the same bound
+    for goal in seen:
+        assert np.all(goal != exact)
+        assert 0.2 * scale < np.std(goal - exact) < 5 * scale
+    assert np.all(seen[0] != seen[1])
 
 
 def test_labels_that_are_all_0_leave_nothing_to_hide():
@@ -355,19 +426,19 @@ def test_a_proposed_sketch_is_shorter_than_a_column_or_there_is_none():
 
 def test_what_is_proposed_depends_on_no_feature_and_on_no_protected_label():
     rng = np.random.default_rng(0)
-    run = {"radius": 0.7, "epsilon": 1.0, "delta": 1e-5}
+    run = {"radius": 0.7, "epsilon": 50.0, "delta": 1e-5, "entry_bound": 1.0}
+    n = 20_000
     for name, labels in (("public_labels", True), ("label_bound", 1.0)):
         found = set()
-        for _ in range(4):
-            A, y = rng.uniform(-1, 1, (60, 12)), rng.uniform(-1, 1, 60)
-            y = y if name == "label_bound" else np.linspace(-1, 1, 60)
+        for scale in (0.01, 0.1, 1.0):
+            A, y = rng.uniform(-scale, scale, (n, 4)), rng.uniform(-scale, scale, n)
+            y = y if name == "label_bound" else np.linspace(-1, 1, n)
             one = PrivateDistributedFrankWolfe(**run, **{name: labels}).solve(split(A, 2), y)
             found.add((one.n_rounds, one.predicted))
         assert len(found) == 1
-    lengths = {
-        len(PrivateFrankWolfe(**run).solve(rng.uniform(-1, 1, (60, 12)), np.ones(60)).choices)
-        for _ in range(4)
-    }
+        assert found.pop()[0] > 5  # which other sizes would move
+    central = PrivateFrankWolfe(**run, label_bound=1.0)
+    lengths = {len(central.solve(s * A, s * np.ones(n)).choices) for s in (0.01, 0.1, 1.0)}
     assert len(lengths) == 1
 
 
@@ -382,7 +453,8 @@ def test_the_central_bound_behind_the_proposed_rounds_holds_in_the_mean():
         )
         missed = radius * 2 * calibration.sensitivity / calibration.choice_epsilon * math.log(12)
         bound = 2 * (2 * radius) ** 2 / (rounds + 2) + missed
-        solver = PrivateFrankWolfe(radius=radius, rounds=rounds, epsilon=epsilon, delta=1e-5)
+        settings = {"radius": radius, "rounds": rounds, "epsilon": epsilon}
+        solver = PrivateFrankWolfe(**RUN | settings)
         values = [f.value(solver.solve(A, y).x) for _ in range(30)]
         assert np.mean(values) - best <= bound
 
@@ -392,8 +464,8 @@ def test_with_many_records_the_private_model_is_nearly_the_best():
     f = LeastSquares(A, y)
     best = minimize(f, L1Ball(6, 1.0), step="line-search", max_iter=500).value
     start = f.value(np.zeros(6))
-    run = {"radius": 1.0, "rounds": 15, "delta": 1e-5, "random_state": 0}
-    central = quiet(PrivateFrankWolfe(**run, epsilon=2.0), A, y)
+    run = {"radius": 1.0, "rounds": 15, "delta": 1e-5, "random_state": 0, "entry_bound": 1.0}
+    central = quiet(PrivateFrankWolfe(**run, epsilon=2.0, label_bound=1.0), A, y)
     assert f.value(central.x) - best < 0.15 * (start - best)
     split_run = PrivateDistributedFrankWolfe(
         **run, epsilon=300.0, sketch=50, public_labels=True, tau=2
@@ -429,11 +501,65 @@ def test_a_run_is_charged_once_and_before_it_starts():
     assert len(accountant.charges) == 1
 
 
+@pytest.mark.parametrize("kind", ["central", "parties", "protected labels", "one-shot"])
+def test_nothing_is_drawn_before_the_charge(kind, monkeypatch):
+    A, y = make_lasso()
+    relation = "replace" if kind in ("central", "protected labels") else "features"
+    accountant = BudgetAccountant(10.0, 1e-4, neighbouring=relation)
+    charged = []
+    for draw in ("gumbel", "gaussian"):
+        plain = getattr(Noise, draw)
+        monkeypatch.setattr(
+            Noise,
+            draw,
+            lambda *given, plain=plain: charged.append(len(accountant.charges)) or plain(*given),
+        )
+    run = BOTH | {"accountant": accountant, "label_bound": 1.0}
+    if kind == "central":
+        PrivateFrankWolfe(**run).solve(A, y)
+    elif kind == "protected labels":
+        PrivateDistributedFrankWolfe(**run).solve(split(A, 2), y)
+    elif kind == "parties":
+        PrivateDistributedFrankWolfe(**SPLIT, accountant=accountant).solve(split(A, 2), y)
+    else:
+        run = {name: value for name, value in SPLIT.items() if name != "rounds"}
+        OneShotSketching(**run, accountant=accountant).solve(split(A, 2), y)
+    assert charged
+    assert set(charged) == {1}
+
+
+def test_a_sparse_table_cannot_hide_an_entry_above_its_bound_in_parts():
+    A, y = make_lasso()
+    parts = sparse.csr_array(A)
+    parts.data = np.r_[parts.data, np.ones(4)]  # entry (59, 0) four times more
+    parts.indices = np.r_[parts.indices, np.zeros(4, dtype=parts.indices.dtype)]
+    parts.indptr[-1] += 4
+    bounds = {"epsilon": 1.0, "delta": 1e-5, "entry_bound": 1.0}
+    kinds = {
+        "central": lambda: PrivateFrankWolfe(**RUN).solve(parts, y),
+        "parties": lambda: PrivateDistributedFrankWolfe(**SPLIT).solve([parts, A], y),
+        "one-shot": lambda: OneShotSketching(
+            radius=0.7, sketch=20, public_labels=True, **bounds
+        ).solve([parts], y),
+        "estimator": lambda: FrankWolfeLasso(0.7, label_bound=1.0, **bounds).fit(parts, y),
+        "estimator, parties": lambda: FrankWolfeLasso(0.7, public_labels=True, **bounds).fit(
+            parts, y, parties=[6, 6]
+        ),
+    }
+    for name, run in kinds.items():
+        with pytest.raises(ValueError, match="entry_bound = 1 in absolute value, and one is not"):
+            print(name, run())
+
+
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
         ({"public_labels": False}, "an epsilon needs public_labels=True"),
-        ({"entry_bound": 0.5}, "entries must be at most entry_bound = 0.5 in absolute value"),
+        ({"entry_bound": 0.5}, "at most entry_bound = 0.5 in absolute value, and one is not"),
+        ({"entry_bound": 1e308, "radius": 1e300}, "the noise of a sketch is not a finite number"),
+        ({"step": lambda t: 2.0}, "a step must lie between 0 and 1, got 2.0 at iteration 0"),
+        ({"step": lambda t: math.nan if t == 5 else 0.5}, "got nan at iteration 5"),
+        ({"step": lambda t: "x"}, "a step must be a number, got 'x'"),
         ({"entry_bound": -1.0}, "entry_bound must be a finite number above 0, got -1.0"),
         ({"epsilon": 0.0}, "epsilon must be a finite number above 0, got 0.0"),
         ({"delta": 1.0}, "delta must be a number between 0 and 1"),
@@ -461,6 +587,7 @@ def test_what_can_be_refused_is_before_a_charge(settings, reason):
         ({"radius": 0.0}, "radius must be a finite number above 0, got 0.0"),
         ({"epsilon": -1.0}, "epsilon must be a finite number above 0, got -1.0"),
         ({"delta": 0.0}, "delta must be a number between 0 and 1"),
+        ({"entry_bound": 1e200, "radius": 1e200}, "the noise of a choice is not a finite number"),
         ({"rounds": 1.5}, "rounds must be an integer from 1 on, got 1.5"),
         ({"random_state": "x"}, "random_state must be None"),
     ],

@@ -18,7 +18,7 @@ class Rounds:
     """
 
     def __init__(
-        self, estimator: Any, rounds: int, data: dict[str, Any], tick: Tick | None = None
+        self, estimator: Any, rounds: int | None, data: dict[str, Any], tick: Tick | None = None
     ) -> None:
         """Begin the fit."""
         self._estimator, self._data, self._tick = estimator, data, tick

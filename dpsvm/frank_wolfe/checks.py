@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 Array = NDArray[np.float64]
 
@@ -58,6 +59,20 @@ def check_vector(value: Any, name: str, size: int | None = None) -> Array:
         raise ValueError(
             f"{name} must hold finite numbers, got {found[~np.isfinite(found)][0].item()!r}"
         )
+    return found
+
+
+def canonical_columns(table: Any) -> Any:
+    """A sparse table by columns, every entry stored once: what repeats is added up.
+
+    >>> twice = sparse.coo_array(([0.5, 0.5], ([0, 0], [1, 1])), shape=(1, 2))
+    >>> canonical_columns(twice).data
+    array([1.])
+    """
+    found = sparse.csc_array(table, dtype=np.float64)
+    if not found.has_canonical_format:
+        found = found.copy()
+        found.sum_duplicates()
     return found
 
 

@@ -101,14 +101,15 @@ def compare(
     parties: Sequence[int] | None = None,
     *,
     test: tuple[Any, Any] | None = None,
-    measured: bool = True,
+    measured: bool | None = None,
     tick: Tick | None = None,
 ) -> Comparison:
     """Fit a model and those to measure it against.
 
     X, parties : one table, and how many of its columns each party has
     test : held-out samples and their targets, seen by no fit
-    measured : whether any figure is computed on X and y, but for those of the fit
+    measured : whether any figure is computed on X and y, but for those of the fit; None is True
+        unless the model is private
     tick : called after every step or round of the model
 
     A private model of parties stands beside one of :class:`~dpsvm.frank_wolfe.PrivateFrankWolfe`,
@@ -119,6 +120,7 @@ def compare(
     task = _Task(fitted, X, y, parties, test)
     weights = {MODEL: fitted.coef_}
     private = fitted.epsilon is not None
+    measured = not private if measured is None else measured
     if measured:
         if private and parties is not None and not task.product:
             weights[PRIVATE] = task.private()

@@ -10,6 +10,7 @@ most 2 C / (t + 2) from t = 1 on (Jaggi 2013).
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -112,7 +113,8 @@ def starting_point(lmo: Any, x0: Any) -> Array:
 
 def check_tolerance(tol: Any) -> float:
     """A tolerance from 0 on."""
-    if isinstance(tol, bool) or not 0.0 <= float(tol) < float("inf"):
+    real = isinstance(tol, Real) and not isinstance(tol, bool)
+    if not real or not 0.0 <= float(tol) < float("inf"):
         raise ValueError(f"tol must be a finite number from 0 on, got {tol!r}")
     return float(tol)
 

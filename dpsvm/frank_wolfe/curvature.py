@@ -51,12 +51,15 @@ from dpsvm.frank_wolfe.samplings import (
     TauNice,
     least_marginal,
 )
-from dpsvm.frank_wolfe.sets import ConvexSet, largest_eigenvalue
+from dpsvm.frank_wolfe.sets import ConvexSet, OneBlock, largest_eigenvalue
 
 Array = NDArray[np.float64]
 
 MOST_POINTS = 2**18
 """Differences of vertices that are enumerated at most."""
+
+MOST_NUMBERS = 2**20
+"""Numbers of the differences of one block that are kept at most: 8 MB."""
 
 _CHUNK = 4096
 
@@ -71,12 +74,18 @@ def enumerated_curvature(hessian: Array, domain: ConvexSet, sampling: Sampling) 
     >>> enumerated_curvature(np.array([[2.0, 1.0], [1.0, 2.0]]), box, TauNice(2, 2))
     6.0
     """
-    pairs = sampling.pairs()
-    choices = [domain.differences(i) for i in range(len(domain.blocks))]
-    if pairs is None or any(one is None for one in choices):
+    pairs, blocks = sampling.pairs(), range(len(domain.blocks))
+    if pairs is None:
         return None
+    if isinstance(domain, OneBlock):
+        return float(pairs[0, 0]) * domain.curvature(0, hessian)
+    counts = [domain.n_differences(i) for i in blocks]
+    sizes = [count * (b.stop - b.start) for count, b in zip(counts, domain.blocks, strict=True)]
+    if math.prod(counts) > MOST_POINTS or max(sizes) > MOST_NUMBERS:
+        return None
+    choices = [domain.differences(i) for i in blocks]
     known = [one for one in choices if one is not None]
-    if math.prod(len(one) for one in known) > MOST_POINTS:
+    if len(known) < len(choices):
         return None
     block_of = np.repeat(np.arange(len(known)), [one.shape[1] for one in known])
     weighted = hessian * pairs[np.ix_(block_of, block_of)]

@@ -16,7 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dpsvm.frank_wolfe.checks import check_choice, check_count, check_positive, check_vector
+from dpsvm.frank_wolfe.checks import (
+    canonical_columns,
+    check_choice,
+    check_count,
+    check_positive,
+    check_vector,
+)
 from dpsvm.frank_wolfe.coordinator import PROBLEMS, Coordinator
 from dpsvm.frank_wolfe.messages import Traffic, longest_uplink
 from dpsvm.frank_wolfe.party import Party
@@ -92,9 +98,7 @@ def check_blocks(blocks: Any, target: Any) -> tuple[list[Any], Array]:
     if not isinstance(blocks, (list, tuple)) or not blocks:
         raise ValueError("blocks must be a list of tables, one for each party")
     tables = [
-        sparse.csc_array(one, dtype=np.float64)
-        if sparse.issparse(one)
-        else np.asarray(one, dtype=np.float64)
+        canonical_columns(one) if sparse.issparse(one) else np.asarray(one, dtype=np.float64)
         for one in blocks
     ]
     y = check_vector(target, "y")
@@ -168,18 +172,27 @@ def make_coordinator(
 ) -> Coordinator:
     """The coordinator for the radius, the problem and the step of the settings."""
     sizes = [party.n_features for party in parties]
-    tau = settings.tau
-    sampled = tau is not None and any(tau < size for size in sizes)
-    p = min(tau / size for size in sizes) if tau is not None else 1.0
+    share = least_share(settings.tau, sizes)
     return Coordinator(
         goal,
         n_samples,
         sizes,
         check_radii(settings.radius, settings.problem, len(sizes)),
-        schedule=make_schedule(settings.step, p),
+        schedule=make_schedule(settings.step, share),
         problem=settings.problem,
-        cautious=sampled,
+        cautious=share < 1.0,
     )
+
+
+def least_share(tau: int | None, sizes: Sequence[int]) -> float:
+    """The least share of its columns that a party looks at in a round.
+
+    >>> least_share(2, [4, 5]), least_share(None, [4, 5])
+    (0.4, 1.0)
+    """
+    if tau is None:
+        return 1.0
+    return min(check_count(tau, "tau", most=min(sizes)) / size for size in sizes)
 
 
 def check_radii(radius: Any, problem: Any, parties: int) -> list[float]:
@@ -215,7 +228,7 @@ def watched_run(
             coordinator.round, coordinator.released_value, coordinator.step, coordinator.traffic
         )
         noted.append(one)
-        stop = watch is not None and bool(watch(one, coordinator.weights))
+        stop = watch is not None and bool(watch(one, [part.copy() for part in coordinator.weights]))
         return stop and stoppable
 
     run(coordinator, parties, rounds, note, send=send)

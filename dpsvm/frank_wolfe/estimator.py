@@ -47,12 +47,15 @@ class FrankWolfeLasso(
     """Least squares under |coef|_1 <= eta, by Frank-Wolfe.
 
     Minimises |X w - y|^2 / (2 n). scikit-learn's ``Lasso(alpha, fit_intercept=False)`` has the same
-    solutions, eta being the norm of its own. There is no intercept: centre the data.
+    solutions, eta being the norm of its own. There is no intercept: centre the data, for a private
+    fit by public constants, as means of the data are released with the model and no noise hides
+    them.
 
     Parameters
     ----------
     eta : float, default=1.0
-        The radius of the l1 ball; of each party's own in problem "product".
+        The radius of the l1 ball; of each party's own in problem "product", where it may also be a
+        list with one radius for each.
     step : {"pairwise", "line-search", "diminishing"} or callable, default=None
         From the worst vertex in use to the best, or towards the best with the exact minimum on the
         way, or with 2/(t+2). None is the first that there is: with parties there is no "pairwise",
@@ -227,7 +230,7 @@ class FrankWolfeLasso(
         distributed = parties is not None or is_blocks(X)
         self._check_effects(distributed)
         blocks, target = self._data(X, y, parties)
-        tasks = Rounds(self, self._steps() + 1, {"X": X, "y": y}, tick)
+        tasks = Rounds(self, self._tasks(distributed), {"X": X, "y": y}, tick)
 
         def done(*_: Any) -> bool:
             tasks.begin()
@@ -257,6 +260,8 @@ class FrankWolfeLasso(
             for name in names:
                 if not there and (value := getattr(self, name)) is not None:
                     raise ValueError(f"{name} goes with {wanted}, got {name}={value!r} without")
+        if self.sketch_seed is not None and self.sketch is None and not private:
+            raise ValueError(f"sketch_seed goes with a sketch, got {self.sketch_seed!r} without")
         if self.tol is not None and (distributed or private):
             raise ValueError(f"tol is for a fit without parties and privacy, got {self.tol!r}")
         if private and distributed and self.send is not None:
@@ -320,7 +325,7 @@ class FrankWolfeLasso(
 
     def _fit_parties(self, blocks: list[Any], target: Array, tick: Any) -> None:
         settings: dict[str, Any] = {
-            "radius": check_positive(self.eta, "eta"),
+            "radius": self.eta,
             "problem": "l1" if self.problem is None else self.problem,
             "sketch": self.sketch,
             "sketch_seed": 0 if self.sketch_seed is None else self.sketch_seed,
@@ -349,6 +354,12 @@ class FrankWolfeLasso(
         self.history_, self.traffic_ = found.rounds, found.traffic
         self.predicted_traffic_ = found.predicted
         keep_guarantee(self, found.guarantee, found.report)
+
+    def _tasks(self, distributed: bool) -> int | None:
+        """How many steps or rounds callbacks will hear of, at most; None if it is not known yet."""
+        if self.epsilon is not None:
+            return None if self.max_iter is None else int(self.max_iter)
+        return self._steps() if distributed else self._steps() + 1
 
     def _steps(self) -> int:
         return _STEPS if self.max_iter is None else int(self.max_iter)

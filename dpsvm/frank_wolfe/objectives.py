@@ -6,8 +6,8 @@ A'(A x - y) / n. Moving towards a vertex c e_i by a step t,
     A x <- (1 - t) A x + t c a_i,      A'A x / n <- (1 - t) A'A x / n + t c A'a_i / n,
 
 costs O(n + d) once A'a_i / n is known: it is kept for every vertex that was ever moved to, while
-there is room. Errors of rounding shrink by 1 - t with everything else. Moving in a few blocks keeps
-A x alone.
+there is room. Moving in a few blocks keeps A x alone. Errors of rounding gather slowly, so every so
+often all is computed anew.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import brentq
 
-from dpsvm.frank_wolfe.checks import check_vector
+from dpsvm.frank_wolfe.checks import canonical_columns, check_vector
 from dpsvm.frank_wolfe.sets import Atom, dense
 
 Array = NDArray[np.float64]
@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 MOST_KEPT = 2**25
 """Numbers of columns A'a_i / n that are kept at most: 256 MB."""
 
-_ANEW = 512  # exchanges after which A x is computed from x
+_ANEW = 512  # moves after which A x is computed from x
 
 
 class Smooth(Protocol):
@@ -64,7 +64,7 @@ class LeastSquares:
 
     def __init__(self, matrix: Any, target: Any) -> None:
         if sparse.issparse(matrix):
-            self.matrix: Any = sparse.csc_array(matrix, dtype=np.float64)
+            self.matrix: Any = canonical_columns(matrix)
             self.transpose: Any = sparse.csr_array(self.matrix.T)
             numbers = self.matrix.data
         else:
@@ -192,7 +192,7 @@ class LeastSquaresPoint(Point):
         self._fitted = np.asarray(function.matrix @ self.x)
         self._curved: Array | None = None  # A'A x / n, None if x moved otherwise since
         self._gram: dict[int, Array] = {}  # A'a_i / n of every atom moved to
-        self._exchanges = 0
+        self._moves = 0
 
     def value(self) -> float:
         """f(x)."""
@@ -236,12 +236,9 @@ class LeastSquaresPoint(Point):
         return most if slope >= most * curvature else slope / curvature
 
     def exchange(self, away: Array | Atom, toward: Array | Atom, step: float, x: Array) -> None:
-        """x <- x + step (toward - away). Every so often all is computed anew: nothing shrinks
-        the errors of rounding here."""
+        """x <- x + step (toward - away)."""
         super().exchange(away, toward, step, x)
-        self._exchanges += 1
-        if self._exchanges % _ANEW == 0:
-            self._fitted, self._curved = np.asarray(self._f.matrix @ x), None
+        if self._anew():
             return
         self._fitted += step * (self._image(toward) - self._image(away))
         if self._curved is None:
@@ -256,6 +253,8 @@ class LeastSquaresPoint(Point):
     def toward(self, vertex: Array | Atom, step: float) -> None:
         """x <- (1 - step) x + step vertex."""
         super().toward(vertex, step)
+        if self._anew():
+            return
         self._fitted *= 1.0 - step
         if not isinstance(vertex, Atom):
             self._fitted += step * np.asarray(self._f.matrix @ vertex)
@@ -267,6 +266,14 @@ class LeastSquaresPoint(Point):
         if self._curved is not None:
             self._curved *= 1.0 - step
             self._curved += (step * value) * self._gram_column(index, column)
+
+    def _anew(self) -> bool:
+        """Every so often, compute what is kept from x; whether that was done."""
+        self._moves += 1
+        if self._moves % _ANEW:
+            return False
+        self._fitted, self._curved = np.asarray(self._f.matrix @ self.x), None
+        return True
 
     def _gram_column(self, index: int, column: Array) -> Array:
         """A'a_i / n, kept while there is room."""
@@ -280,6 +287,8 @@ class LeastSquaresPoint(Point):
     def along(self, block: slice, change: Array) -> None:
         """x <- x + change, in one block."""
         super().along(block, change)
+        if self._anew():
+            return
         self._fitted += np.asarray(self._f.matrix[:, block] @ change)
         self._curved = None
 

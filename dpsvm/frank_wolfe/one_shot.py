@@ -26,7 +26,13 @@ from dpsvm.frank_wolfe.distributed import check_blocks
 from dpsvm.frank_wolfe.history import Result
 from dpsvm.frank_wolfe.messages import Traffic
 from dpsvm.frank_wolfe.objectives import LeastSquares
-from dpsvm.frank_wolfe.privacy import check_entries, sketch_sensitivity
+from dpsvm.frank_wolfe.privacy import (
+    PUBLIC_LABELS,
+    check_entries,
+    check_finite,
+    noisy,
+    sketch_sensitivity,
+)
 from dpsvm.frank_wolfe.private import charge
 from dpsvm.frank_wolfe.sets import L1Ball
 from dpsvm.frank_wolfe.sketches import Sketch
@@ -50,6 +56,7 @@ class OneShotResult:
     sketched: Result  # of the coordinator's own run: values and gap are those of f_J
     traffic: Traffic
     guarantee: Guarantee | None = None
+    report: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -91,16 +98,26 @@ class OneShotSketching:
         )
         mu = self._mu(tables)
         sent = np.hstack([_dense(sketch.of(table)) for table in tables]) / len(target)
-        guarantee = None
+        guarantee = report = None
         if mu is not None:
             assert self.epsilon is not None  # by _mu
             assert self.delta is not None
             assert self.entry_bound is not None
             guarantee = Guarantee(float(self.epsilon), float(self.delta), "features")
             noise = Noise(self.random_state)
-            charge(self, noise, Gaussian(mu), guarantee)
             moved = sketch_sensitivity(sketch, self.entry_bound) * math.sqrt(ball.dimension)
-            sent = sent + noise.gaussian(moved / mu * UP, (size, ball.dimension))
+            scale = moved / mu * UP
+            check_finite(scale, "the noise of the sketches")
+            report = {
+                "guarantee": str(guarantee),
+                "labels": PUBLIC_LABELS,
+                "sketches": 1,
+                "sketch_multiplier": 1.0 / mu,
+                "sketch_sensitivity": moved,
+                "sketch_noise": scale,
+            }
+            charge(self, noise, Gaussian(mu), guarantee)
+            sent = noisy(sent, scale, noise)
         # LeastSquares divides by its rows, which are m, not n.
         scale = math.sqrt(len(target) * size)
         goal = np.asarray(sketch.of(target)) / len(target)
@@ -111,6 +128,7 @@ class OneShotSketching:
             sketched=found,
             traffic=Traffic(0, size * ball.dimension, 0),
             guarantee=guarantee,
+            report=report,
         )
 
     def _mu(self, tables: list[Any]) -> float | None:

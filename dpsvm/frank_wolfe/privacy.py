@@ -28,11 +28,11 @@ Protected labels are released once, before the first round, as the sketch J y / 
 its own sensitivity 2 L max_j |J_:j| / n: one more sketch, and from then on it stands for J y / n
 everywhere, v included, which stays public.
 
-A record touches every party, so all K T choices and S sketches compose, S = K T, or K T + 1 with
-that of the labels: zCDP adds up, also where what is asked depends on earlier answers (Bun and
-Steinke 2016). One half of rho goes to the choices, K T e^2/8 = rho/2, one to the sketches,
-S mu^2/2 = rho/2. A sketch that was sent before is not sent again and costs nothing; the budget
-stays set for S of them.
+A record touches every party, so all K T choices and all S sketches compose: zCDP adds up, also
+where what is asked depends on earlier answers (Bun and Steinke 2016). One half of rho goes to the
+choices, K T e^2/8 = rho/2, one to the sketches, S mu^2/2 = rho/2. S is K T without a cache. With
+it, a sketch that was sent before is not sent again, so party k of d_k columns sends min(T, d_k) at
+most, and S is the sum of these. Protected labels add 1.
 
 All of this is for real numbers. Sketches are rounded to a public grid of 2^-20 of their noise,
 after it. Rounding: sensitivities up, e and mu down.
@@ -41,6 +41,7 @@ after it. Rounding: sensitivities up, e and mu down.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -132,38 +133,39 @@ class CentralCalibration:
     def of(
         cls, rounds: int, sensitivity: float, epsilon: float, delta: float | None
     ) -> CentralCalibration:
-        """Spend (epsilon, delta) on so many choices; without delta, epsilon by adding up.
+        """Spend (epsilon, delta) on so many choices: epsilon by adding up, or, with delta and where
+        that gives more to each of them, by zCDP.
 
         >>> found = CentralCalibration.of(20, 0.06, 1.0, 1e-5)
         >>> round(found.choice_epsilon, 4), found.guarantee.neighbouring
         (0.1105, 'replace')
+        >>> CentralCalibration.of(2, 0.06, 1.0, 1e-5).event
+        Pure(epsilon=1.0)
         """
         check_count(rounds, "rounds")
         budget = check_epsilon(epsilon)
-        if delta is None:
-            each, event, small = budget / rounds / UP, Pure(budget), 0.0
-            guarantee = Guarantee(budget, small, "replace")
-            return cls(
-                rounds=rounds,
-                sensitivity=sensitivity,
-                choice_epsilon=each,
-                event=event,
-                guarantee=guarantee,
-            )
-        rho = concentrated_budget(budget, delta)
+        event: Event = Pure(budget)
+        each, small = budget / rounds / UP, 0.0
+        if delta is not None:
+            small, rho = check_delta(delta), concentrated_budget(budget, delta)
+            joint = math.sqrt(8.0 * rho / rounds) / UP
+            if joint > each:
+                each, event = joint, ZCdp(rho)
+        check_finite(2.0 * sensitivity / each, "the noise of a choice")
         return cls(
             rounds=rounds,
             sensitivity=sensitivity,
-            choice_epsilon=math.sqrt(8.0 * rho / rounds) / UP,
-            event=ZCdp(rho),
-            guarantee=Guarantee(budget, float(delta), "replace"),
+            choice_epsilon=each,
+            event=event,
+            guarantee=Guarantee(budget, small, "replace"),
         )
 
     def report(self) -> dict[str, Any]:
         """The figures behind the guarantee."""
         return {
             "guarantee": str(self.guarantee),
-            "releases": self.rounds,
+            "labels": "protected: part of the record",
+            "choices": self.rounds,
             "choice_epsilon": self.choice_epsilon,
             "score_sensitivity": self.sensitivity,
             "event": repr(self.event),
@@ -175,8 +177,8 @@ class DistributedCalibration:
     """The noise of a distributed run of K parties and T rounds."""
 
     sketch: Sketch
-    parties: int
     rounds: int
+    sketches: tuple[int, ...]  # that each party may send
     entry_bound: float
     label_bound: float | None  # None of public labels
     choice_epsilon: float  # of one choice
@@ -189,39 +191,49 @@ class DistributedCalibration:
     def of(
         cls,
         sketch: Sketch,
-        parties: int,
+        sizes: Sequence[int],
         rounds: int,
         epsilon: float,
         delta: float,
         entry_bound: float,
         label_bound: float | None = None,
+        *,
+        cache: bool = True,
     ) -> DistributedCalibration:
         """Spend (epsilon, delta), half of it on choices and half on sketches.
 
+        sizes : how many columns each party has
         label_bound : public, of labels that are protected; None if they are public
+        cache : whether a sketch is sent only once
 
-        >>> found = DistributedCalibration.of(Sketch(1000), 3, 20, 1.0, 1e-5, 1.0)
+        >>> found = DistributedCalibration.of(Sketch(1000), [50] * 3, 20, 1.0, 1e-5, 1.0)
         >>> round(found.choice_epsilon, 4), round(1 / found.mu, 1)
         (0.0451, 44.3)
+        >>> found = DistributedCalibration.of(Sketch(1000), [5] * 3, 20, 1.0, 1e-5, 1.0)
+        >>> found.sketches, round(1 / found.mu, 1)
+        ((5, 5, 5), 22.2)
         """
         bound = check_positive(entry_bound, "entry_bound")
-        choices = check_count(parties, "parties") * check_count(rounds, "rounds")
+        choices = check_count(len(sizes), "parties") * check_count(rounds, "rounds")
         protected = label_bound is not None
+        sketches = tuple(min(rounds, size) if cache else rounds for size in sizes)
         rho = concentrated_budget(epsilon, delta)
-        return cls(
+        found = cls(
             sketch=sketch,
-            parties=parties,
             rounds=rounds,
+            sketches=sketches,
             entry_bound=bound,
             label_bound=check_positive(label_bound, "label_bound") if protected else None,
             choice_epsilon=math.sqrt(4.0 * rho / choices) / UP,
-            mu=math.sqrt(rho / (choices + protected)) / UP,
+            mu=math.sqrt(rho / (sum(sketches) + protected)) / UP,
             sensitivity=sketch_sensitivity(sketch, bound),
             event=ZCdp(rho),
             guarantee=Guarantee(
                 float(epsilon), float(delta), "replace" if protected else "features"
             ),
         )
+        check_finite(found.scale, "the noise of a sketch")
+        return found
 
     @property
     def scale(self) -> float:
@@ -243,22 +255,23 @@ class DistributedCalibration:
 
     def noise_of(self, party: int, noise: Noise) -> PartyNoise:
         """What a party adds to its messages."""
-        check_count(party, "party", least=0, most=self.parties - 1)
+        check_count(party, "party", least=0, most=len(self.sketches) - 1)
         return PartyNoise(self, party, noise)
 
     def report(self) -> dict[str, Any]:
         """The figures behind the guarantee, and the paper's sensitivity beside ours."""
-        matrix = self.sketch.matrix
-        leading = 1.0 if matrix is None else float(np.linalg.norm(matrix, 2))
         return {
             "guarantee": str(self.guarantee),
             "labels": PUBLIC_LABELS if self.label_bound is None else NOISY_LABELS,
-            "releases": 2 * self.parties * self.rounds + (self.label_bound is not None),
+            "choices": len(self.sketches) * self.rounds,
+            "sketches": sum(self.sketches) + (self.label_bound is not None),
             "choice_epsilon": self.choice_epsilon,
             "sketch_multiplier": 1.0 / self.mu,
             "sketch_sensitivity": self.sensitivity,
             "sketch_noise": self.scale,
-            "spectral_sensitivity": 2.0 * self.entry_bound * leading / self.sketch.n_samples,
+            "published_sketch_sensitivity": (
+                2.0 * self.entry_bound * self.sketch.leading / self.sketch.n_samples
+            ),
             "event": repr(self.event),
         }
 
@@ -266,14 +279,14 @@ class DistributedCalibration:
 class PartyNoise:
     """Noise on the choices and the sketches of one party, for as many rounds as were paid for.
 
-    >>> calibration = DistributedCalibration.of(Sketch(4), 1, 1, 1e6, 1e-5, 1.0)
+    >>> calibration = DistributedCalibration.of(Sketch(4), [2], 1, 1e6, 1e-5, 1.0)
     >>> noise = calibration.noise_of(0, Noise())
     >>> noise.choose(np.array([1.0, -5.0]), np.full(4, 0.1))
     (1, 1)
     >>> noise.choose(np.array([1.0, -5.0]), np.full(4, 0.1))
     Traceback (most recent call last):
     ...
-    ValueError: the noise was made for 1 rounds, all of which were made
+    ValueError: the noise of party 0 was made for 1 choices, all of which were made
     """
 
     def __init__(self, calibration: DistributedCalibration, party: int, noise: Noise) -> None:
@@ -291,45 +304,60 @@ class PartyNoise:
     def choose(self, scores: Array, residual: Array) -> tuple[int, int]:
         """A vertex, by the exponential mechanism."""
         made_for = self._made_for
-        self._choices = self._counted(self._choices)
+        self._choices = self._counted(self._choices, made_for.rounds, "choices")
         sensitivity = score_sensitivity(residual, made_for.sketch, made_for.entry_bound)
         return choose_vertex(scores, sensitivity, made_for.choice_epsilon, self._noise)
 
     def release(self, sketched: Array) -> Array:
         """A sketch with Gaussian noise, on a public grid."""
         scale = self._made_for.scale
-        self._sketches = self._counted(self._sketches)
+        allowed = self._made_for.sketches[self._party]
+        self._sketches = self._counted(self._sketches, allowed, "sketches")
         return noisy(sketched, scale, self._noise)
 
-    def _counted(self, made: int) -> int:
-        if made >= self._made_for.rounds:
+    def _counted(self, made: int, allowed: int, what: str) -> int:
+        if made >= allowed:
             raise ValueError(
-                f"the noise was made for {self._made_for.rounds} rounds, all of which were made"
+                f"the noise of party {self._party} was made for {allowed} {what}, all of which "
+                "were made"
             )
         return made + 1
 
 
 def noisy(sketched: Array, scale: float, noise: Noise) -> Array:
-    """A sketch with Gaussian noise of a standard deviation, on a public grid.
+    """Sketches with Gaussian noise of a standard deviation, on a public grid.
 
     >>> noisy(np.zeros(3), 1.0, Noise(0)).shape
     (3,)
     """
-    released = sketched + noise.gaussian(scale, len(sketched))
+    released = sketched + noise.gaussian(scale, sketched.shape)
     return to_grid(released, 2.0 ** math.floor(math.log2(scale)) * _GRID)
 
 
 def check_entries(values: Any, bound: float, name: str) -> None:
-    """Refuse numbers above their public bound; none is ever measured from the data.
+    """Refuse numbers above their public bound; which one, and by how much, is private.
+
+    A sparse table must hold every entry once (:func:`~dpsvm.frank_wolfe.checks.canonical_columns`).
 
     >>> check_entries(np.array([[0.5, -2.0]]), 1.0, "entry_bound")
     Traceback (most recent call last):
     ...
-    ValueError: entries must be at most entry_bound = 1 in absolute value, got 2
+    ValueError: entries must be at most entry_bound = 1 in absolute value, and one is not
     """
     numbers = values.data if sparse.issparse(values) else np.asarray(values)
-    largest = float(np.max(np.abs(numbers), initial=0.0))
-    if not largest <= bound:
+    if not float(np.max(np.abs(numbers), initial=0.0)) <= bound:
         raise ValueError(
-            f"entries must be at most {name} = {bound:g} in absolute value, got {largest:g}"
+            f"entries must be at most {name} = {bound:g} in absolute value, and one is not"
         )
+
+
+def check_finite(scale: float, name: str) -> None:
+    """Refuse noise that is too large for a float, before anything is charged.
+
+    >>> check_finite(math.inf, "the noise of a choice")
+    Traceback (most recent call last):
+    ...
+    ValueError: the noise of a choice is not a finite number: the bounds or the radius are too large
+    """
+    if not math.isfinite(scale):
+        raise ValueError(f"{name} is not a finite number: the bounds or the radius are too large")

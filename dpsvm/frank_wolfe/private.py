@@ -21,6 +21,7 @@ from dpsvm.frank_wolfe.distributed import (
     Watch,
     check_blocks,
     check_radii,
+    least_share,
     make_coordinator,
     make_result,
     watched_run,
@@ -37,13 +38,13 @@ from dpsvm.frank_wolfe.privacy import (
 )
 from dpsvm.frank_wolfe.sets import Atom
 from dpsvm.frank_wolfe.sketches import Sketch
-from dpsvm.frank_wolfe.steps import Diminishing, make_schedule
+from dpsvm.frank_wolfe.steps import Diminishing, check_steps
 from dpsvm.frank_wolfe.theory import DistributedSizes, central_rounds
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.accounting import Event
 from dpsvm.privacy.guarantee import Guarantee, check_epsilon
 from dpsvm.privacy.noise import Noise
-from dpsvm.privacy.selection import warn_of_seed
+from dpsvm.privacy.selection import warn_if_searched, warn_of_seed
 
 Array = NDArray[np.float64]
 
@@ -73,7 +74,9 @@ class PrivateFrankWolfe:
     Steps are 2/(t+2) and all the rounds are run: a line search or a gap would read the data.
 
     >>> A = np.random.default_rng(0).uniform(-1, 1, (5000, 3))
-    >>> solver = PrivateFrankWolfe(radius=0.5, rounds=5, epsilon=100.0, delta=1e-5)
+    >>> solver = PrivateFrankWolfe(
+    ...     radius=0.5, rounds=5, epsilon=100.0, delta=1e-5, entry_bound=1.0, label_bound=1.0
+    ... )
     >>> found = solver.solve(A, 0.5 * A[:, 1])
     >>> print(found.guarantee)
     epsilon = 100, delta = 1e-05 (replace)
@@ -83,10 +86,10 @@ class PrivateFrankWolfe:
 
     radius: float
     epsilon: float
+    entry_bound: float
+    label_bound: float
     delta: float | None = None
     rounds: int | None = None
-    entry_bound: float = 1.0
-    label_bound: float = 1.0
     accountant: BudgetAccountant | None = None
     random_state: Any = None
 
@@ -121,7 +124,7 @@ class PrivateFrankWolfe:
             choices.append(Atom(place, sign * radius))
             point.toward(choices[-1], step(t))
             if watch is not None:
-                watch(t + 1, point.x)
+                watch(t + 1, point.x.copy())
         return PrivateResult(
             x=point.x,
             choices=choices,
@@ -152,7 +155,8 @@ class PrivateDistributedFrankWolfe:
     >>> rng = np.random.default_rng(0)
     >>> A = rng.uniform(-1, 1, (2000, 4))
     >>> solver = PrivateDistributedFrankWolfe(
-    ...     radius=0.5, rounds=5, sketch=50, epsilon=1e4, delta=1e-5, public_labels=True
+    ...     radius=0.5, rounds=5, sketch=50, epsilon=1e4, delta=1e-5, entry_bound=1.0,
+    ...     public_labels=True,
     ... )
     >>> found = solver.solve([A[:, :2], A[:, 2:]], A[:, 0] / 2)
     >>> print(found.guarantee)
@@ -164,6 +168,7 @@ class PrivateDistributedFrankWolfe:
     radius: Any
     epsilon: float
     delta: float
+    entry_bound: float
     rounds: int | None = None
     problem: str = "l1"
     sketch: int | str | None = "auto"
@@ -171,7 +176,6 @@ class PrivateDistributedFrankWolfe:
     tau: int | None = None
     step: Any = "diminishing"
     cache: bool = True
-    entry_bound: float = 1.0
     public_labels: bool = False
     label_bound: float | None = None
     accountant: BudgetAccountant | None = None
@@ -181,16 +185,19 @@ class PrivateDistributedFrankWolfe:
         """Run the parties and the coordinator in this process; ``watch`` cannot end it early."""
         check_labels(self.public_labels, self.label_bound)
         tables, target = check_blocks(blocks, y)
-        rounds, size = self._plan(tables, target)
+        sizes = [int(table.shape[1]) for table in tables]
+        share = least_share(self.tau, sizes)
+        rounds, size = self._plan(sizes, target, share)
         sketch = Sketch(len(target), size, self.sketch_seed)
         calibration = DistributedCalibration.of(
             sketch,
-            len(tables),
+            sizes,
             rounds,
             self.epsilon,
             self.delta,
             self.entry_bound,
             self.label_bound,
+            cache=self.cache,
         )
         noise = Noise(self.random_state)
         seeds = (noise.uniform(4) * 2.0**52).astype(np.int64)  # for which columns are looked at
@@ -208,7 +215,7 @@ class PrivateDistributedFrankWolfe:
             for k, table in enumerate(tables)
         ]
         calibration.check_labels(target)
-        make_schedule(self.step)  # refused here or never: all that can fail does so before a charge
+        check_steps(self.step, rounds, share)
         report = calibration.report()
         charge(self, noise, calibration.event, calibration.guarantee)
         goal = calibration.release_labels(target, noise)
@@ -216,14 +223,15 @@ class PrivateDistributedFrankWolfe:
         noted = watched_run(coordinator, parties, calibration.rounds, watch, stoppable=False)
         return make_result(coordinator, noted, guarantee=calibration.guarantee, report=report)
 
-    def _plan(self, tables: Sequence[Any], target: Array) -> tuple[int, int | None]:
+    def _plan(self, sizes: Sequence[int], target: Array, share: float) -> tuple[int, int | None]:
         """T and m, as they are set or as theory proposes them."""
-        radii = check_radii(self.radius, self.problem, len(tables))
+        radii = check_radii(self.radius, self.problem, len(sizes))
         bound = self.label_bound
-        sizes = DistributedSizes(
+        public = DistributedSizes(
             n_samples=len(target),
-            n_features=sum(table.shape[1] for table in tables),
-            parties=len(tables),
+            n_features=sum(sizes),
+            parties=len(sizes),
+            share=share,
             radius=sum(radii),  # bounds |x|_1
             entry_bound=check_positive(self.entry_bound, "entry_bound"),
             label_size=float(np.linalg.norm(target)) / math.sqrt(len(target))
@@ -231,7 +239,7 @@ class PrivateDistributedFrankWolfe:
             else check_positive(bound, "label_bound"),
             rho=concentrated_budget(self.epsilon, self.delta),
         )
-        return sizes.plan(self.delta, self.rounds, self.sketch)
+        return public.plan(self.delta, self.rounds, self.sketch)
 
 
 def check_labels(public: Any, bound: Any) -> None:
@@ -257,6 +265,7 @@ def charge(solver: Any, noise: Noise, event: Event, guarantee: Guarantee) -> Non
     """Charge the accountant of a run that is about to begin; warn of a seed."""
     if noise.seeded:
         warn_of_seed(stacklevel=_caller())
+    warn_if_searched(stacklevel=_caller())
     if solver.accountant is not None:
         solver.accountant.spend(
             event, label=type(solver).__name__, neighbouring=guarantee.neighbouring

@@ -62,6 +62,10 @@ class Box:
         """The squared width times H."""
         return float((self.upper[block] - self.lower[block]) ** 2 * hessian[0, 0])
 
+    def n_differences(self, block: int) -> int:
+        """2."""
+        return 2
+
     def differences(self, block: int) -> Array | None:
         """Both widths of an interval, the one minus the other end."""
         width = float(self.upper[block] - self.lower[block])
@@ -112,6 +116,10 @@ class Product:
         if len(part.blocks) == 1:
             return float(part.curvature(0, hessian))
         return float(np.sum(part.diameters() ** 2)) * largest_eigenvalue(hessian)
+
+    def n_differences(self, block: int) -> int:
+        """Those of one of the sets."""
+        return int(self.sets[block].n_differences(0))
 
     def differences(self, block: int) -> Array | None:
         """Those of one of the sets, if that is a single block."""

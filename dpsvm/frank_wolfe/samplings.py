@@ -213,7 +213,10 @@ class UserSampling:
 
     def draw(self, rng: np.random.Generator) -> Indices:
         """What the callable gives, checked."""
-        found = np.unique(np.asarray(self._draw(rng), dtype=np.intp))
+        given = np.asarray(self._draw(rng))
+        if given.size and given.dtype.kind not in "iu":
+            raise ValueError(f"draw must give the numbers of blocks, got {given.tolist()!r}")
+        found = np.unique(given.astype(np.intp))
         if len(found) and not 0 <= found[0] <= found[-1] < len(self.marginals):
             raise ValueError(
                 f"draw must give blocks from 0 to {len(self.marginals) - 1}, got {found.tolist()!r}"

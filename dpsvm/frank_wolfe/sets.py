@@ -68,6 +68,9 @@ class ConvexSet(Protocol):
     def curvature(self, block: int, hessian: Array) -> float:
         """The largest v'Hv, v a difference of two points of a block, H that of the block."""
 
+    def n_differences(self, block: int) -> int:
+        """At least how many rows ``differences`` has; 0 of what is no polytope."""
+
     def differences(self, block: int) -> Array | None:
         """All differences of two vertices of a block, a row each; None of what is no polytope."""
 
@@ -89,6 +92,9 @@ class OneBlock:
     def block_lmo(self, block: int, gradient: Array) -> Array:
         """The oracle of the only block."""
         return self.lmo(gradient)
+
+    def curvature(self, block: int, hessian: Array) -> float:
+        raise NotImplementedError
 
 
 class L1Ball(OneBlock):
@@ -125,6 +131,10 @@ class L1Ball(OneBlock):
     def curvature(self, block: int, hessian: Array) -> float:
         """4 r^2 max H_ii: v'Hv is a seminorm squared, at most (2 r max sqrt(H_ii))^2."""
         return 4.0 * self.radius**2 * float(np.max(np.diag(hessian)))
+
+    def n_differences(self, block: int) -> int:
+        """The square of 2 d."""
+        return 4 * self.dimension**2
 
     def differences(self, block: int) -> Array | None:
         """Those of the 2 d vertices."""
@@ -166,6 +176,10 @@ class Simplex(OneBlock):
         diagonal = np.diag(hessian)
         return self.radius**2 * float(np.max(diagonal[:, None] + diagonal - 2.0 * hessian))
 
+    def n_differences(self, block: int) -> int:
+        """The square of d."""
+        return self.dimension**2
+
     def differences(self, block: int) -> Array | None:
         """Those of the d vertices."""
         return _differences(self.radius * np.eye(self.dimension))
@@ -200,6 +214,10 @@ class L2Ball(OneBlock):
     def curvature(self, block: int, hessian: Array) -> float:
         """4 r^2 times the largest eigenvalue."""
         return 4.0 * self.radius**2 * largest_eigenvalue(hessian)
+
+    def n_differences(self, block: int) -> int:
+        """0."""
+        return 0
 
     def differences(self, block: int) -> Array | None:
         """None: a ball has no vertices."""

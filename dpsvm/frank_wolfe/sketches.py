@@ -13,6 +13,8 @@ rest would not be the gradient of anything.) Without a sketch J is the identity.
 
 from __future__ import annotations
 
+import math
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,8 +22,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dpsvm.frank_wolfe.checks import check_count
+from dpsvm.frank_wolfe.sets import largest_eigenvalue
 
 Array = NDArray[np.float64]
+
+_WORD = 0x736B
 
 
 class Sketch:
@@ -38,9 +43,11 @@ class Sketch:
     def __init__(self, n_samples: int, size: int | None = None, seed: int = 0) -> None:
         self.n_samples = check_count(n_samples, "n_samples")
         self.matrix: Array | None = None
+        self._last: tuple[Array | None, Array] = (None, np.zeros(0))
         if size is not None:
             self.size = check_count(size, "the size of a sketch")
-            rng = np.random.default_rng(check_count(seed, "sketch_seed", least=0))
+            # A word of its own, so that a seed used elsewhere too does not give the same numbers.
+            rng = np.random.default_rng([check_count(seed, "sketch_seed", least=0), _WORD])
             self.matrix = rng.standard_normal((self.size, n_samples)) / np.sqrt(self.size)
         else:
             self.size = self.n_samples
@@ -54,12 +61,25 @@ class Sketch:
         return np.asarray(self.matrix @ table)
 
     def back(self, values: Array) -> Array:
-        """J' v, one number for each sample."""
-        return values if self.matrix is None else np.asarray(self.matrix.T @ values)
+        """J' v, one number for each sample; kept for the next party that asks the same."""
+        if self.matrix is None:
+            return values
+        asked, answer = self._last
+        if asked is None or not np.array_equal(asked, values):
+            answer = np.asarray(self.matrix.T @ values)
+            self._last = (values.copy(), answer)
+        return answer
 
-    @property
+    @cached_property
     def longest(self) -> float:
         """The largest norm of a column of J: how far a change of one sample can go."""
         if self.matrix is None:
             return 1.0
         return float(np.sqrt(np.max(np.einsum("ij,ij->j", self.matrix, self.matrix))))
+
+    @cached_property
+    def leading(self) -> float:
+        """The leading singular value of J."""
+        if self.matrix is None:
+            return 1.0
+        return math.sqrt(largest_eigenvalue(self.matrix @ self.matrix.T))

@@ -106,9 +106,26 @@ def make_schedule(step: Any, p: float = 1.0) -> Schedule | None:
     raise ValueError(f"step must be 'diminishing', 'line-search' or a callable, got {step!r}")
 
 
+def check_steps(step: Any, rounds: int, p: float = 1.0) -> None:
+    """Refuse a step that one of the rounds would refuse.
+
+    >>> check_steps(lambda t: 1.0 - t, rounds=3)
+    Traceback (most recent call last):
+    ...
+    ValueError: a step must lie between 0 and 1, got -1.0 at iteration 2
+    """
+    schedule = make_schedule(step, p)
+    if schedule is not None and callable(step):
+        for t in range(rounds):
+            schedule(t)
+
+
 def _checked(step: Schedule) -> Schedule:
     def schedule(t: int) -> float:
-        length = float(step(t))
+        try:
+            length = float(step(t))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"a step must be a number, got {step(t)!r}") from error
         if not 0.0 <= length <= 1.0:
             raise ValueError(f"a step must lie between 0 and 1, got {length!r} at iteration {t}")
         return length

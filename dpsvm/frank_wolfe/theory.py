@@ -19,8 +19,10 @@ of order (C n epsilon)^(2/3), as D and sqrt(rho) are of order 1/n and epsilon. P
 so e <= T c with c = 2 r D log(2 d) / epsilon, and T = sqrt(2 C / c).
 
 Distributed. T = (4 C / (c_g + c_l))^(2/3), the form of Theorem 3, with c_l for the choices, by the
-central argument, and c_g for the noise of the sketches in the gradients. These two are sizes, not
-bounds: they depend on J and on the course of the run, which are replaced by what is typical,
+central argument, and c_g for the noise of the sketches in the gradients; C / p^2 in the place of C
+where parties look at a share p of their columns, as the first term is then 2 C / (p^2 T). c_g and
+c_l are sizes, not bounds: they depend on J and on the course of the run, which are replaced by what
+is typical,
 
     max_j |v_j| = Y (1/sqrt(n) + sqrt(2 log(2n) / m)) / sqrt(n),   |J_:j| = 1,   Y^2 = |y|^2 / n,
 
@@ -77,6 +79,7 @@ class DistributedSizes:
     """The public numbers that T and m of a distributed run are made of.
 
     label_size : Y, the root mean square of the labels, or a public bound on them
+    share : p, the least share of its columns that a party looks at
     """
 
     n_samples: int
@@ -86,6 +89,7 @@ class DistributedSizes:
     entry_bound: float
     label_size: float
     rho: float
+    share: float = 1.0
 
     def rounds(self, sketch: int | None) -> int:
         """T for a sketch of this size; None is for whole columns.
@@ -105,7 +109,7 @@ class DistributedSizes:
         sizes = self.entry_bound * self.radius + self.label_size
         gradient = 2.0 * self.radius * math.sqrt(n) * deviation * sizes
         gradient *= math.sqrt(2.0 * log_choices)
-        curvature = (self.radius * self.entry_bound) ** 2
+        curvature = (self.radius * self.entry_bound / self.share) ** 2
         return _whole((4.0 * curvature / (choice + gradient)) ** (2.0 / 3.0))
 
     def plan(

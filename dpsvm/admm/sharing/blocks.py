@@ -12,6 +12,8 @@ from scipy import sparse
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
+from dpsvm.svm.rows import core_rows
+
 Layout = list[NDArray[np.intp]]
 """For each party, the places of its columns in the whole table."""
 
@@ -173,6 +175,7 @@ def _checked(table: Any, name: str) -> Any:
         raise ValueError(
             f"{name} has 0 feature(s) (shape={table.shape}) while a minimum of 1 is required."
         )
-    return check_array(
+    checked = check_array(
         table, accept_sparse="csr", dtype=np.float64, ensure_min_features=1, input_name=name
     )
+    return core_rows(checked) if sparse.issparse(checked) else checked  # each entry stored once
