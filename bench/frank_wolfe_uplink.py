@@ -56,7 +56,7 @@ def counts(quick: bool) -> Part:
         f"Uplink on {n} x {d}, {rounds} rounds",
         ("K", "problem", "m", "private", "integers", "floats", "as predicted", "sent with a cache"),
     )
-    private = {"epsilon": 100.0, "delta": DELTA, "public_labels": True}
+    private = {"epsilon": 100.0, "delta": DELTA, "entry_bound": 1.0, "public_labels": True}
     exact, shares = [], []
     for parties, size, told in [(2, 50, ""), (4, 50, ""), (4, None, ""), (4, 50, "yes")]:
         for kind in ("l1", "product"):

@@ -29,6 +29,7 @@ Array = NDArray[np.float64]
 MOST_KEPT = 2**25
 """Numbers of columns A'a_i / n that are kept at most: 256 MB."""
 
+_AHEAD = 15  # columns of the Gram matrix that are computed beside the one that is needed
 _ANEW = 512  # moves after which A x is computed from x
 
 
@@ -247,8 +248,7 @@ class LeastSquaresPoint(Point):
             self._curved = None
             return
         for atom, sign in ((toward, step), (away, -step)):
-            column = self._gram_column(atom.index, self._f.column(atom.index))
-            self._curved += (sign * atom.value) * column
+            self._curved += (sign * atom.value) * self._gram_column(atom.index)
 
     def toward(self, vertex: Array | Atom, step: float) -> None:
         """x <- (1 - step) x + step vertex."""
@@ -264,8 +264,9 @@ class LeastSquaresPoint(Point):
         column = self._f.column(index)
         self._fitted += (step * value) * column
         if self._curved is not None:
+            column = self._gram_column(index)
             self._curved *= 1.0 - step
-            self._curved += (step * value) * self._gram_column(index, column)
+            self._curved += (step * value) * column
 
     def _anew(self) -> bool:
         """Every so often, compute what is kept from x; whether that was done."""
@@ -275,14 +276,26 @@ class LeastSquaresPoint(Point):
         self._fitted, self._curved = np.asarray(self._f.matrix @ self.x), None
         return True
 
-    def _gram_column(self, index: int, column: Array) -> Array:
+    def _gram_column(self, index: int) -> Array:
         """A'a_i / n, kept while there is room."""
-        found = self._gram.get(index)
-        if found is None:
-            found = np.asarray(self._f.transpose @ column) / self._f.n_samples
-            if (len(self._gram) + 1) * self._f.n_features <= MOST_KEPT:
-                self._gram[index] = found
-        return found
+        if index not in self._gram:
+            fetched = [index, *self._likely(index)]
+            columns = np.stack([self._f.column(one) for one in fetched])
+            products = np.asarray((self._f.transpose @ columns.T).T) / self._f.n_samples
+            self._gram |= dict(zip(fetched, products, strict=True))
+        kept = self._gram[index]
+        if len(self._gram) * self._f.n_features > MOST_KEPT:
+            self._gram.clear()
+        return kept
+
+    def _likely(self, index: int) -> list[int]:
+        """Columns that are not kept and have the largest gradients: they may well be next, and for
+        a dense matrix the time goes into reading it, not into multiplying it by one more column."""
+        if sparse.issparse(self._f.matrix):
+            return []
+        steepness = np.abs(self.gradient())
+        first = np.argsort(-steepness, kind="stable")[: 2 * _AHEAD].tolist()
+        return [one for one in first if one != index and one not in self._gram][:_AHEAD]
 
     def along(self, block: slice, change: Array) -> None:
         """x <- x + change, in one block."""
