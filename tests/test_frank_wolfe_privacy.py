@@ -186,7 +186,7 @@ def test_the_naive_score_sensitivity_is_too_small_and_the_spectral_one_too_large
     assert moved == pytest.approx(proved)
     assert moved > 5.0 * (2 * eta / 4000)
     report = DistributedCalibration.of(sketch, [5, 5], 5, 1.0, 1e-5, 1.0).report()
-    assert 5.0 < report["published_sketch_sensitivity"] / report["sketch_sensitivity"] < 6.5
+    assert 5.0 < report["published_sensitivity"] / report["sketch_sensitivity"] < 6.5
 
 
 def test_a_sensitivity_divided_by_n_for_a_message_that_is_not_is_n_times_too_small():

@@ -25,7 +25,7 @@ _PROTECTS = {
 }
 _OUTSIDE = "outside the guarantee, because computed on the data:"
 _TESTED = "outside the guarantee, for the rows of the test file:"
-_APART = f"{PRIVATE}: another run at the same epsilon, charged to no ledger; keep it to yourself"
+_APART = f"{PRIVATE}: another run at the same epsilon, charged to no ledger, so not to be released"
 
 
 def lines(found: Comparison, data: str, rows: int, sizes: list[int] | None) -> list[str]:

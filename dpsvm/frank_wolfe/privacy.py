@@ -269,7 +269,7 @@ class DistributedCalibration:
             "sketch_multiplier": 1.0 / self.mu,
             "sketch_sensitivity": self.sensitivity,
             "sketch_noise": self.scale,
-            "published_sketch_sensitivity": (
+            "published_sensitivity": (
                 2.0 * self.entry_bound * self.sketch.leading / self.sketch.n_samples
             ),
             "event": repr(self.event),
