@@ -137,6 +137,23 @@ def test_a_central_run_chooses_by_the_law_that_its_guarantee_needs():
     assert chisquare(counts, law * runs).pvalue > LEVEL
 
 
+def test_no_query_however_small_or_large_is_answered_without_noise():
+    """Of a subnormal residual the sensitivity would be rounded to 0, but not every score."""
+    rng, sketch = np.random.default_rng(9), Sketch(200, 50)
+    A = rng.uniform(-100, 100, (200, 3))
+    calibration = DistributedCalibration.of(sketch, [3], DRAWS, 0.1, 1e-5, 100.0)
+    for size in (5e-324, 1e-300, 1e300):
+        party = Party(0, A, sketch, perturbation=calibration.noise_of(0, Noise(3)))
+        residual = np.zeros(50)
+        residual[0] = size
+        choices = {party.answer(Query(t, residual)).choice for t in range(1, 200)}
+        assert choices == {-3, -2, -1, 1, 2, 3}
+    with pytest.raises(
+        ValueError, match=re.escape("scores with a sensitivity of 0.0 cannot be hidden")
+    ):
+        choose_vertex(np.array([1e-320]), 0.0, 1.0, Noise(0))
+
+
 # Sensitivities, attacked
 
 
@@ -556,7 +573,7 @@ def test_a_sparse_table_cannot_hide_an_entry_above_its_bound_in_parts():
     [
         ({"public_labels": False}, "an epsilon needs public_labels=True"),
         ({"entry_bound": 0.5}, "at most entry_bound = 0.5 in absolute value, and one is not"),
-        ({"entry_bound": 1e308, "radius": 1e300}, "the noise of a sketch is not a finite number"),
+        ({"entry_bound": 1e308, "radius": 1e300}, "the sensitivity of a sketch is inf"),
         ({"step": lambda t: 2.0}, "a step must lie between 0 and 1, got 2.0 at iteration 0"),
         ({"step": lambda t: math.nan if t == 5 else 0.5}, "got nan at iteration 5"),
         ({"step": lambda t: "x"}, "a step must be a number, got 'x'"),
@@ -587,7 +604,7 @@ def test_what_can_be_refused_is_before_a_charge(settings, reason):
         ({"radius": 0.0}, "radius must be a finite number above 0, got 0.0"),
         ({"epsilon": -1.0}, "epsilon must be a finite number above 0, got -1.0"),
         ({"delta": 0.0}, "delta must be a number between 0 and 1"),
-        ({"entry_bound": 1e200, "radius": 1e200}, "the noise of a choice is not a finite number"),
+        ({"entry_bound": 1e200, "radius": 1e200}, "the sensitivity of a choice is inf"),
         ({"rounds": 1.5}, "rounds must be an integer from 1 on, got 1.5"),
         ({"random_state": "x"}, "random_state must be None"),
     ],

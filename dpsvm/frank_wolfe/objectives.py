@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 MOST_KEPT = 2**25
 """Numbers of columns A'a_i / n that are kept at most: 256 MB."""
 
-_AHEAD = 15  # columns of the Gram matrix that are computed beside the one that is needed
+_FEWEST, _MOST = 8, 64  # columns of the Gram matrix that are computed at once
 _ANEW = 512  # moves after which A x is computed from x
 
 
@@ -193,6 +193,7 @@ class LeastSquaresPoint(Point):
         self._fitted = np.asarray(function.matrix @ self.x)
         self._curved: Array | None = None  # A'A x / n, None if x moved otherwise since
         self._gram: dict[int, Array] = {}  # A'a_i / n of every atom moved to
+        self._start: tuple[Array | None, Array, Array] = (None, self.x, self.x)
         self._moves = 0
 
     def value(self) -> float:
@@ -227,7 +228,22 @@ class LeastSquaresPoint(Point):
         """A times a point, one column if that is an atom."""
         if isinstance(vertex, Atom):
             return np.asarray(vertex.value * self._f.column(vertex.index))
-        return np.asarray(self._f.matrix @ vertex)
+        return self._images(vertex)[0]
+
+    def _curved_image(self, vertex: Array | Atom) -> Array:
+        """A'A / n times a point."""
+        if isinstance(vertex, Atom):
+            return vertex.value * self._gram_column(vertex.index)
+        return self._images(vertex)[1]
+
+    def _images(self, vertex: Array) -> tuple[Array, Array]:
+        """Both, kept for the point that was asked for last: a start is asked for again."""
+        known, image, curved = self._start
+        if known is not vertex:
+            image = np.asarray(self._f.matrix @ vertex)
+            curved = np.asarray(self._f.transpose @ image) / self._f.n_samples
+            self._start = (vertex, image, curved)
+        return image, curved
 
     def _least_along(self, moved: Array, most: float = 1.0) -> float:
         slope = -float(moved @ (self._fitted - self._f.target))
@@ -242,13 +258,8 @@ class LeastSquaresPoint(Point):
         if self._anew():
             return
         self._fitted += step * (self._image(toward) - self._image(away))
-        if self._curved is None:
-            return
-        if not isinstance(away, Atom) or not isinstance(toward, Atom):
-            self._curved = None
-            return
-        for atom, sign in ((toward, step), (away, -step)):
-            self._curved += (sign * atom.value) * self._gram_column(atom.index)
+        if self._curved is not None:
+            self._curved += step * (self._curved_image(toward) - self._curved_image(away))
 
     def toward(self, vertex: Array | Atom, step: float) -> None:
         """x <- (1 - step) x + step vertex."""
@@ -290,12 +301,15 @@ class LeastSquaresPoint(Point):
 
     def _likely(self, index: int) -> list[int]:
         """Columns that are not kept and have the largest gradients: they may well be next, and for
-        a dense matrix the time goes into reading it, not into multiplying it by one more column."""
+        a dense matrix the time goes into reading it, not into multiplying it by one more column.
+        As many again as there are, so that there are few fetches and little is fetched in vain."""
         if sparse.issparse(self._f.matrix):
             return []
+        count = min(max(len(self._gram), _FEWEST), _MOST) - 1
         steepness = np.abs(self.gradient())
-        first = np.argsort(-steepness, kind="stable")[: 2 * _AHEAD].tolist()
-        return [one for one in first if one != index and one not in self._gram][:_AHEAD]
+        steepness[[index, *self._gram]] = -1.0
+        found = np.argsort(-steepness, kind="stable")[:count]
+        return [int(one) for one in found if steepness[one] >= 0.0]
 
     def along(self, block: slice, change: Array) -> None:
         """x <- x + change, in one block."""

@@ -29,7 +29,7 @@ from dpsvm.frank_wolfe.objectives import LeastSquares
 from dpsvm.frank_wolfe.privacy import (
     PUBLIC_LABELS,
     check_entries,
-    check_finite,
+    check_size,
     noisy,
     sketch_sensitivity,
 )
@@ -107,7 +107,7 @@ class OneShotSketching:
             noise = Noise(self.random_state)
             moved = sketch_sensitivity(sketch, self.entry_bound) * math.sqrt(ball.dimension)
             scale = moved / mu * UP
-            check_finite(scale, "the noise of the sketches")
+            check_size(scale, "the noise of the sketches")
             report = {
                 "guarantee": str(guarantee),
                 "labels": PUBLIC_LABELS,

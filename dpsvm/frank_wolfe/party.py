@@ -100,12 +100,13 @@ class Party:
         if self.tau is not None:
             drawn = np.sort(self._rng.choice(self.n_features, self.tau, replace=False))
         rows = self._rows if drawn is None else self._rows[drawn]
-        scores = self._n * np.asarray(rows @ query.residual)
+        residual = query.residual if self.perturbation is None else of_size_1(query.residual)
+        scores = self._n * np.asarray(rows @ residual)
         if self.perturbation is None:
             place = int(np.argmax(np.abs(scores)))
             sign = -1 if scores[place] >= 0.0 else 1
         else:
-            place, sign = self.perturbation.choose(scores, query.residual)
+            place, sign = self.perturbation.choose(scores, residual)
         return place if drawn is None else int(drawn[place]), sign, float(scores[place])
 
     def _sketch(self, column: int) -> Array | None:
@@ -128,3 +129,18 @@ class Party:
                 f"a residual of {size} finite numbers is needed, got shape {query.residual.shape}"
             )
         self._round, self._bid = query.round, None
+
+
+def of_size_1(residual: Array) -> Array:
+    """A residual times the power of two that brings its largest number between 1/2 and 1.
+
+    Choices depend on its direction alone. A query whose scores are still numbers while their
+    sensitivity is rounded to 0, or overflows, would get an answer without noise.
+
+    >>> of_size_1(np.array([3.0, -0.5]))
+    array([ 0.75 , -0.125])
+    >>> of_size_1(np.array([5e-324, 0.0]))
+    array([0.5, 0. ])
+    """
+    _, exponent = np.frexp(np.max(np.abs(residual), initial=0.0))
+    return np.asarray(np.ldexp(residual, -int(exponent)))

@@ -59,6 +59,7 @@ from dpsvm.privacy.noise import Noise, to_grid
 Array = NDArray[np.float64]
 
 _GRID = 2.0**-20  # grid of the released sketches, in units of their noise
+_LEAST = 1e-250  # noise below this, and what it hides, would be rounded in its last digits
 
 PUBLIC_LABELS = "public: the coordinator's queries reveal them, and no noise hides them"
 NOISY_LABELS = "protected: their sketch is released once, with noise"
@@ -76,6 +77,8 @@ def choose_vertex(
     (1, -1)
     """
     scores = np.concatenate([-gradient, gradient])
+    if not math.isfinite(sensitivity) or (sensitivity == 0.0 and np.any(scores)):
+        raise ValueError(f"scores with a sensitivity of {sensitivity!r} cannot be hidden")
     winner = int(np.argmax(scores + noise.gumbel(2.0 * sensitivity / epsilon * UP, len(scores))))
     return winner % len(gradient), 1 if winner < len(gradient) else -1
 
@@ -151,7 +154,8 @@ class CentralCalibration:
             joint = math.sqrt(8.0 * rho / rounds) / UP
             if joint > each:
                 each, event = joint, ZCdp(rho)
-        check_finite(2.0 * sensitivity / each, "the noise of a choice")
+        check_size(sensitivity, "the sensitivity of a choice")
+        check_size(2.0 * sensitivity / each, "the noise of a choice")
         return cls(
             rounds=rounds,
             sensitivity=sensitivity,
@@ -232,7 +236,8 @@ class DistributedCalibration:
                 float(epsilon), float(delta), "replace" if protected else "features"
             ),
         )
-        check_finite(found.scale, "the noise of a sketch")
+        check_size(found.sensitivity, "the sensitivity of a sketch")
+        check_size(found.scale, "the noise of a sketch")
         return found
 
     @property
@@ -351,13 +356,15 @@ def check_entries(values: Any, bound: float, name: str) -> None:
         )
 
 
-def check_finite(scale: float, name: str) -> None:
-    """Refuse noise that is too large for a float, before anything is charged.
+def check_size(scale: float, name: str) -> None:
+    """Refuse noise that floats cannot hold, before anything is charged.
 
-    >>> check_finite(math.inf, "the noise of a choice")
+    >>> check_size(math.inf, "the noise of a choice")
     Traceback (most recent call last):
     ...
-    ValueError: the noise of a choice is not a finite number: the bounds or the radius are too large
+    ValueError: the noise of a choice is inf: the bounds or the radius are too large or too small
     """
-    if not math.isfinite(scale):
-        raise ValueError(f"{name} is not a finite number: the bounds or the radius are too large")
+    if not _LEAST <= scale < math.inf:
+        raise ValueError(
+            f"{name} is {scale:g}: the bounds or the radius are too large or too small"
+        )
