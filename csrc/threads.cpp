@@ -89,11 +89,14 @@ void ThreadPool::work() {
   }
 }
 
+// A worker that is late may take the count of the end of the pool for that of its job, so the count alone does not tell
+// it that there is nothing left to wait for.
 bool ThreadPool::wait_for_job(std::uint64_t seen) {
-  for (int spin = 0; spin < kSpins && job_ == seen; ++spin) relax(spin);
-  if (job_ == seen) {
+  const auto called = [this, seen] { return quit_ || job_ != seen; };
+  for (int spin = 0; spin < kSpins && !called(); ++spin) relax(spin);
+  if (!called()) {
     std::unique_lock<std::mutex> lock(mutex_);
-    wake_.wait(lock, [this, seen] { return job_ != seen; });
+    wake_.wait(lock, called);
   }
   return !quit_;
 }
