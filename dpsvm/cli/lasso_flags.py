@@ -45,7 +45,7 @@ MODEL_FLAGS = (
         "stop at a gap of this share of the objective of zero weights",
         ("x",),
         number("a finite number from 0 on", lambda value: value >= 0.0),
-        default_text="0.001",
+        default_text="0.0001",
     ),
     Flag(
         "--n-features",
