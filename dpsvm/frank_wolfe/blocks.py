@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsvm.frank_wolfe.checks import check_count
-from dpsvm.frank_wolfe.core import Callback, check_gradient, check_tolerance, starting_point
+from dpsvm.frank_wolfe.core import Callback, check_gradient, check_tolerance, note, starting_point
 from dpsvm.frank_wolfe.history import History, Iteration, Result
 from dpsvm.frank_wolfe.objectives import Point, Smooth, point_of
 from dpsvm.frank_wolfe.samplings import Indices, Sampling, least_marginal
@@ -87,8 +87,7 @@ def minimize_blocks(
             length = _length(point, domain, drawn, changes, schedule, t)
         past = float("nan") if bound is None else bound(t)
         record = Iteration(t, point.value(), gap, length, past)
-        history.iterations.append(record)
-        if callback is not None and callback(record, point.x):
+        if note(history, record, point.x, callback):
             ending = ending or "stopped"
         if ending:
             break

@@ -73,13 +73,18 @@ def minimize(
         length = float("nan") if ending else mover.length(point, vertex, gradient, t)
         past = float("nan") if bound is None else bound(t)
         record = Iteration(t, point.value(), gap, length, past)
-        history.iterations.append(record)
-        if callback is not None and callback(record, point.x):
+        if note(history, record, point.x, callback):
             ending = ending or "stopped"
         if ending:
             break
         mover.move(point, vertex, length)
-    return _result(point, gap, t, ending, history)
+    return Result(point.x, record.value, gap, t, ending, history)
+
+
+def note(history: History, record: Iteration, x: Array, callback: Callback | None) -> bool:
+    """Keep an iteration, and tell of it; whether the callback asks for it to be the last."""
+    history.iterations.append(record)
+    return callback is not None and bool(callback(record, x))
 
 
 class _Toward:
@@ -129,7 +134,3 @@ def _gap(x: Array, vertex: Array | Atom, gradient: Array) -> float:
     if isinstance(vertex, Atom):
         return float(x @ gradient) - vertex.value * float(gradient[vertex.index])
     return float((x - vertex) @ gradient)
-
-
-def _result(point: Point, gap: float, steps: int, ending: str, history: History) -> Result:
-    return Result(point.x, history.iterations[-1].value, gap, steps, ending, history)

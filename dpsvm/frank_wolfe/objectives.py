@@ -292,7 +292,7 @@ class LeastSquaresPoint(Point):
         if index not in self._gram:
             fetched = [index, *self._likely(index)]
             columns = np.stack([self._f.column(one) for one in fetched])
-            products = np.asarray((self._f.transpose @ columns.T).T) / self._f.n_samples
+            products = np.asarray(columns @ self._f.matrix) / self._f.n_samples  # a row for each
             self._gram |= dict(zip(fetched, products, strict=True))
         kept = self._gram[index]
         if len(self._gram) * self._f.n_features > MOST_KEPT:

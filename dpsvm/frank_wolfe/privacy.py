@@ -59,7 +59,7 @@ from dpsvm.privacy.noise import Noise, to_grid
 Array = NDArray[np.float64]
 
 _GRID = 2.0**-20  # grid of the released sketches, in units of their noise
-_LEAST = 1e-250  # noise below this, and what it hides, would be rounded in its last digits
+_LEAST = 1e-250  # the least noise: well above where floats lose digits, as does what it hides
 
 PUBLIC_LABELS = "public: the coordinator's queries reveal them, and no noise hides them"
 NOISY_LABELS = "protected: their sketch is released once, with noise"

@@ -122,10 +122,11 @@ def check_steps(step: Any, rounds: int, p: float = 1.0) -> None:
 
 def _checked(step: Schedule) -> Schedule:
     def schedule(t: int) -> float:
+        given: Any = step(t)
         try:
-            length = float(step(t))
+            length = float(given)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"a step must be a number, got {step(t)!r}") from error
+            raise ValueError(f"a step must be a number, got {given!r}") from error
         if not 0.0 <= length <= 1.0:
             raise ValueError(f"a step must lie between 0 and 1, got {length!r} at iteration {t}")
         return length

@@ -44,7 +44,7 @@ from dataclasses import dataclass
 from dpsvm.frank_wolfe.checks import check_choice, check_count, check_positive
 
 MOST_ROUNDS = 1000
-"""More are never proposed: from there on, rounds cost time and gain little."""
+"""More are never proposed."""
 
 AUTO = "auto"
 
