@@ -201,7 +201,7 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
 
     def _targets(self, y: Any, kept: Rows | None) -> Floats | None:
         """Return what the core takes as y, for the rows kept."""
-        targets = np.ascontiguousarray(column_or_1d(y, warn=True), dtype=np.float64)
+        targets = np.ascontiguousarray(y, dtype=np.float64)
         return targets if kept is None else targets[kept]
 
     def _resolve_parameters(self, rows: Any) -> Parameters:

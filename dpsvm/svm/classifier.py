@@ -11,7 +11,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from dpsvm.svm.base import BaseSVM, Rows
 from dpsvm.svm.fitted import Floats
@@ -43,14 +43,15 @@ class BaseSVC(ClassifierMixin, BaseSVM):  # type: ignore[misc]
 
     def _targets(self, y: Any, kept: Rows | None) -> Floats:
         """Set ``classes_`` and ``class_weight_`` and return each row's position in ``classes_``."""
-        labels = column_or_1d(y, warn=True)
-        check_classification_targets(labels)
-        classes, codes = np.unique(labels, return_inverse=True)
+        check_classification_targets(y)
+        classes, codes = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
                 f"The number of classes has to be greater than one; got {len(classes)} class"
             )
-        weights = compute_class_weight(self.class_weight, classes=classes, y=labels)
+        weights = np.ones(len(classes))
+        if self.class_weight is not None:
+            weights = compute_class_weight(self.class_weight, classes=classes, y=y)
         if not (np.isfinite(weights).all() and (weights > 0).all()):
             raise ValueError(f"class_weight must be positive and finite, got {weights}")
         if kept is not None:
