@@ -21,10 +21,13 @@ All that is used here are messages and labels: in a private mode everything is p
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import astuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpsvm._memory import Remembers
 from dpsvm.frank_wolfe.messages import Bid, Proposal, Query, Traffic
 from dpsvm.frank_wolfe.steps import Schedule
 
@@ -33,7 +36,7 @@ Array = NDArray[np.float64]
 PROBLEMS = ("l1", "product")
 
 
-class Coordinator:
+class Coordinator(Remembers):
     """The owner of the labels and of the model.
 
     goal : J y / n, in a private mode perhaps with noise; n_samples : n
@@ -50,6 +53,8 @@ class Coordinator:
     >>> coordinator.weights
     [array([2.]), array([0.])]
     """
+
+    _memory: ClassVar = ("weights", "_parts", "_known", "round", "step", "traffic")
 
     def __init__(
         self,
@@ -82,6 +87,20 @@ class Coordinator:
         """f_J(x) = n |q - J y / n|^2 / 2, from messages and labels."""
         residual = self.residual
         return self._n * float(residual @ residual) / 2.0
+
+    def remember(self) -> dict[str, Any]:
+        """Everything that rounds have changed, but for an award that is not taken yet."""
+        known = {
+            "places": np.array(sorted(self._known), dtype=np.int64).reshape(-1, 2),
+            "sketches": np.array([self._known[place] for place in sorted(self._known)]),
+        }
+        return super().remember() | {"_known": known, "traffic": astuple(self.traffic)}
+
+    def recall(self, memory: dict[str, Any]) -> None:
+        """Go on from what another one remembered."""
+        places, sketches = memory["_known"]["places"], memory["_known"]["sketches"]
+        known = {(int(k), int(i)): row for (k, i), row in zip(places, sketches, strict=True)}
+        super().recall(memory | {"_known": known, "traffic": Traffic(*memory["traffic"])})
 
     def open(self) -> Query:
         """The query of the first round."""

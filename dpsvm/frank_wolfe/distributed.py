@@ -156,7 +156,8 @@ class DistributedFrankWolfe:
             for k, table in enumerate(tables)
         ]
         goal = np.asarray(sketch.of(target)) / len(target)
-        coordinator = make_coordinator(self, goal, len(target), parties)
+        sizes = [party.n_features for party in parties]
+        coordinator = make_coordinator(self, goal, len(target), sizes)
         count = check_count(self.rounds, "rounds")
         rounds = watched_run(coordinator, parties, count, watch, send=self.send)
         fitted = np.add.reduce(
@@ -168,10 +169,9 @@ class DistributedFrankWolfe:
 
 
 def make_coordinator(
-    settings: Any, goal: Array, n_samples: int, parties: Sequence[Party]
+    settings: Any, goal: Array, n_samples: int, sizes: Sequence[int]
 ) -> Coordinator:
     """The coordinator for the radius, the problem and the step of the settings."""
-    sizes = [party.n_features for party in parties]
     share = least_share(settings.tau, sizes)
     return Coordinator(
         goal,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from dpsvm._memory import Remembers
 from dpsvm.frank_wolfe.checks import check_count
 from dpsvm.frank_wolfe.messages import Bid, Proposal, Query
 from dpsvm.frank_wolfe.sketches import Sketch
@@ -29,7 +30,7 @@ class Perturbation(Protocol):
         """The sketch of a column with noise."""
 
 
-class Party:
+class Party(Remembers):
     """A party k with its columns a_i, whose sketches J a_i / n are formed once.
 
     In every round it draws ``tau`` of its columns (all of them if that is None), finds the gradient
@@ -44,6 +45,8 @@ class Party:
     >>> party.answer(Query(2, np.array([-0.5, -0.4]))).sketch is None
     True
     """
+
+    _memory: ClassVar = ("perturbation", "_sent", "_round", "_rng")
 
     def __init__(
         self,
@@ -92,6 +95,17 @@ class Party:
             raise ValueError(f"party {self.index} has made no bid in round {self._round}")
         bid, self._bid = self._bid, None
         return Proposal(bid.round, self.index, bid.choice, self._sketch(bid.column))
+
+    def remember(self) -> dict[str, Any]:
+        """Everything that rounds have changed, but for a bid that may still be taken."""
+        plain = {"_sent": sorted(self._sent), "_rng": self._rng.bit_generator.state}
+        return super().remember() | plain
+
+    def recall(self, memory: dict[str, Any]) -> None:
+        """Go on from what another one remembered."""
+        rng = self._rng
+        rng.bit_generator.state = memory["_rng"]
+        super().recall(memory | {"_sent": set(memory["_sent"]), "_rng": rng})
 
     def _choose(self, query: Query) -> tuple[int, int, float]:
         """A column, the sign of its weight, and its gradient."""

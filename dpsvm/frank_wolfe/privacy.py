@@ -43,12 +43,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from dpsvm._memory import Remembers
 from dpsvm.frank_wolfe.checks import check_count, check_positive
 from dpsvm.frank_wolfe.sketches import Sketch
 from dpsvm.privacy.accounting import Event, Pure, ZCdp, calibrate
@@ -281,7 +282,7 @@ class DistributedCalibration:
         }
 
 
-class PartyNoise:
+class PartyNoise(Remembers):
     """Noise on the choices and the sketches of one party, for as many rounds as were paid for.
 
     >>> calibration = DistributedCalibration.of(Sketch(4), [2], 1, 1e6, 1e-5, 1.0)
@@ -293,6 +294,8 @@ class PartyNoise:
     ...
     ValueError: the noise of party 0 was made for 1 choices, all of which were made
     """
+
+    _memory: ClassVar = ("_choices", "_sketches")
 
     def __init__(self, calibration: DistributedCalibration, party: int, noise: Noise) -> None:
         self._made_for, self._party, self._noise = calibration, party, noise

@@ -219,7 +219,7 @@ class PrivateDistributedFrankWolfe:
         report = calibration.report()
         charge(self, noise, calibration.event, calibration.guarantee)
         goal = calibration.release_labels(target, noise)
-        coordinator = make_coordinator(self, goal, len(target), parties)
+        coordinator = make_coordinator(self, goal, len(target), sizes)
         noted = watched_run(coordinator, parties, calibration.rounds, watch, stoppable=False)
         return make_result(coordinator, noted, guarantee=calibration.guarantee, report=report)
 

@@ -22,6 +22,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammainccinv, ndtri
 
+from dpsvm.privacy.stream import SecretStream
+
 Array = NDArray[np.float64]
 Size = int | tuple[int, ...]
 
@@ -31,7 +33,8 @@ class Noise:
 
     random_state : None, int, numpy Generator or RandomState
         None takes every byte from the operating system. Anything else can be repeated by whoever
-        knows it, and protects nobody: ``seeded`` says so.
+        knows it, and protects nobody: ``seeded`` says so. The one exception is a stream of bytes
+        from a secret key (:class:`~dpsvm.privacy.stream.SecretStream`).
 
     >>> Noise(7).gaussian(1.0, 2) == Noise(7).gaussian(1.0, 2)
     array([ True,  True])
@@ -40,7 +43,7 @@ class Noise:
     """
 
     def __init__(self, random_state: Any = None) -> None:
-        self.seeded = random_state is not None
+        self.seeded = random_state is not None and not isinstance(random_state, SecretStream)
         if random_state is None:
             self._bytes = os.urandom
         elif hasattr(random_state, "bytes"):

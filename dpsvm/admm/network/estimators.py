@@ -318,7 +318,8 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
             made = rows if preparation is None else preparation(rows)
             samples.append(Samples(made, signs_of(own, self.classes_)))
         evaluation = self._evaluation(evaluate_on, preparation)
-        calibration, noise = self._calibration(terms, samples), Noise(self.random_state)
+        sizes = [own.size for own in samples]
+        calibration, noise = self._calibration(terms, sizes), Noise(self.random_state)
         members = self._members(samples, terms, calibration, noise)
         history = History(private=calibration is not None)
         spent = None if calibration is None else calibration.spent
@@ -490,14 +491,14 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
 
         return decide, signs_of(labels, self.classes_)
 
-    def _calibration(self, terms: Terms, samples: list[Samples]) -> Calibration | None:
+    def _calibration(self, terms: Terms, sizes: list[int]) -> Calibration | None:
         """The noise of a private mode."""
         if self.privacy is None:
             return None
         return calibrate(
             self.privacy,
             terms,
-            [own.size for own in samples],
+            sizes,
             tol=float(self.tol),
             epsilon=self.epsilon,
             delta=self.delta,
@@ -522,22 +523,32 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
     def _members(
         self, samples: list[Samples], terms: Terms, calibration: Calibration | None, noise: Noise
     ) -> list[Node]:
-        d = int(samples[0].rows.shape[1])
-        starts = np.zeros((len(samples), d))
-        if self.start_seed is not None:
-            starts = np.random.default_rng(int(self.start_seed)).standard_normal(starts.shape)
-            starts /= np.sqrt(d)
         return [
-            Node(
-                index,
-                own,
-                terms,
-                tol=float(self.tol),
-                start=starts[index],
-                perturbation=None if calibration is None else calibration.noise_of(index, d, noise),
-            )
-            for index, own in enumerate(samples)
+            self._member(index, own, terms, calibration, noise) for index, own in enumerate(samples)
         ]
+
+    def _member(
+        self,
+        index: int,
+        samples: Samples,
+        terms: Terms,
+        calibration: Calibration | None,
+        noise: Noise,
+    ) -> Node:
+        d = int(samples.rows.shape[1])
+        start = np.zeros(d)
+        if self.start_seed is not None:
+            shape = terms.graph.n_nodes, d
+            starts = np.random.default_rng(int(self.start_seed)).standard_normal(shape)
+            start = starts[index] / np.sqrt(d)
+        return Node(
+            index,
+            samples,
+            terms,
+            tol=float(self.tol),
+            start=start,
+            perturbation=None if calibration is None else calibration.noise_of(index, d, noise),
+        )
 
     def _keep(self, members: list[Node], history: History, preparation: Preparation | None) -> None:
         terms = members[0].terms

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpsvm._memory import Remembers
 from dpsvm.admm.network.hinge import approach_hinge
 from dpsvm.admm.network.messages import Iterate
 from dpsvm.admm.network.terms import Terms
@@ -73,7 +74,7 @@ class Samples:
 
 
 @dataclass
-class State:
+class State(Remembers):
     """What a node remembers from iteration to iteration.
 
     All of it follows from messages but for the certificates, which are of the data.
@@ -91,6 +92,9 @@ class State:
     certificate: float = 0.0  # of the last minimiser's gradient norm: of the data, not released
     worst: float = 0.0  # the largest of them
     closed: bool = False  # a minimiser could not be certified: nothing more is sent
+
+
+State._memory = tuple(one.name for one in fields(State))
 
 
 class Node:

@@ -184,7 +184,8 @@ class BaseSharingADMM(CallbackSupportMixin, SplitColumns, BaseEstimator):  # typ
         loss = self._loss()
         terms = self._terms(loss, len(columns))
         evaluation = self._evaluation(evaluate_on)
-        calibration, noise = self._calibration(terms, columns), Noise(self.random_state)
+        sizes = [own.n_features for own in columns]
+        calibration, noise = self._calibration(terms, sizes), Noise(self.random_state)
         members = [
             Party(m, own, terms, calibration.perturbation(m, noise) if calibration else None)
             for m, own in enumerate(columns)
@@ -257,7 +258,7 @@ class BaseSharingADMM(CallbackSupportMixin, SplitColumns, BaseEstimator):  # typ
             constraint=constraint,
         )
 
-    def _calibration(self, terms: Terms, columns: Sequence[Columns]) -> Calibration | None:
+    def _calibration(self, terms: Terms, sizes: list[int]) -> Calibration | None:
         """The noise of a private mode; without one, nothing that goes with it may be given."""
         mode = self.privacy
         if mode is None:
@@ -275,7 +276,6 @@ class BaseSharingADMM(CallbackSupportMixin, SplitColumns, BaseEstimator):  # typ
         if mode == "paper" and self.accountant is not None:
             raise ValueError("privacy='paper' cannot charge an accountant: it has no guarantee")
         bounds = PublicBounds(**{name: getattr(self, name) for name in _BOUNDS})
-        sizes = [own.n_features for own in columns]
         return calibrate(mode, terms, sizes, int(self.rounds), self.epsilon, self.delta, bounds)
 
     def _charge(self, calibration: Calibration | None, noise: Noise) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpsvm._memory import Remembers
 from dpsvm.admm.sharing.messages import Broadcast, Contribution, Ending
 from dpsvm.admm.sharing.terms import Terms
 from dpsvm.losses import PredictionLoss
@@ -39,13 +41,15 @@ class Residuals:
         return max(self.primal, self.dual) <= tol
 
 
-class DivergenceGuard:
+class DivergenceGuard(Remembers):
     """Tells a run that diverges: worse than ten times its best for five rounds, or not finite.
 
     >>> guard = DivergenceGuard(loss_at_zero=1.0)
     >>> [guard.diverging(0.5, loss) for loss in (1.0, 11.0, 20.0, 30.0, 40.0, 50.0)]
     [False, False, False, False, False, True]
     """
+
+    _memory: ClassVar = ("_best", "_worse")
 
     def __init__(self, loss_at_zero: float, *, proved: bool = False) -> None:
         self._proved = proved  # convergence is: then only numbers that are not finite count
@@ -67,7 +71,7 @@ class DivergenceGuard:
         return max(self._worse.values()) >= _PATIENCE
 
 
-class Coordinator:
+class Coordinator(Remembers):
     """The owner of the labels; with S the sum of the contributions,
 
         z = argmin  w sum_i l(z_i; y_i) - <y, z> + (rho / 2) |S - z|^2,  y <- y + rho (S - z),
@@ -91,6 +95,11 @@ class Coordinator:
     >>> coordinator.gather([Contribution(1, 0, np.array([0.5]))]).price
     array([-2.66666667])
     """
+
+    _memory: ClassVar = (
+        *("rho", "next_rho", "total", "z", "dual", "round", "bytes_up", "bytes_down"),
+        *("residuals", "released_loss", "ending", "_parts", "_guard", "_lowest_loss"),
+    )
 
     def __init__(
         self,
@@ -138,6 +147,24 @@ class Coordinator:
         if self.adaptive and self.round <= _ADAPTS_FOR:
             self.next_rho = self._balanced()
         return self._broadcast(keep=best)
+
+    def remember(self) -> dict[str, Any]:
+        """Everything that rounds have changed."""
+        plain: dict[str, Any] = {"residuals": astuple(self.residuals), "ending": None}
+        if self.ending is not None:
+            plain["ending"] = astuple(self.ending)
+        return super().remember() | plain
+
+    def recall(self, memory: dict[str, Any]) -> None:
+        """Go on from what another one remembered."""
+        ending = memory["ending"]
+        super().recall(
+            memory
+            | {
+                "residuals": Residuals(*memory["residuals"]),
+                "ending": None if ending is None else Ending(*ending),
+            }
+        )
 
     def stop(self) -> None:
         """End the run after this round, from outside."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpsvm._memory import Remembers
 from dpsvm.admm.sharing.columns import Columns
 from dpsvm.admm.sharing.messages import Broadcast, Contribution, Ending
 from dpsvm.admm.sharing.steps import make_step
@@ -31,7 +32,7 @@ class Perturbation(Protocol):
         """The prediction with noise."""
 
 
-class Party:
+class Party(Remembers):
     """A party m with its columns D_m and its weights x_m.
 
     With v the broadcast price and p_m its own last message,
@@ -52,6 +53,11 @@ class Party:
     >>> party.answer(Broadcast(1, np.array([-2.0, 4.0]), rho=1.0)).prediction
     array([ 1., -2.])
     """
+
+    _memory: ClassVar = (
+        *("weights", "fitted", "sent", "step"),
+        *("_price", "_rho", "_excess", "_kept", "_round"),
+    )
 
     def __init__(
         self,

@@ -277,6 +277,11 @@ class Calibration:
         return Gaussian(self.message_mu * math.sqrt(self.rounds * parties))
 
     @property
+    def party_event(self) -> Gaussian:
+        """What the messages of one party are: the charge of a ledger for its data alone."""
+        return Gaussian(self.message_mu * math.sqrt(self.rounds))
+
+    @property
     def guarantee(self) -> Guarantee | None:
         """What is proved of the messages of one party; None in mode "paper"."""
         if self.mode == "paper":

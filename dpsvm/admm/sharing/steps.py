@@ -21,12 +21,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.optimize import brentq
 
+from dpsvm._memory import Remembers
 from dpsvm.admm.sharing.columns import Columns
 from dpsvm.admm.sharing.composite import minimise_composite
 from dpsvm.admm.sharing.quadratic import Definite, Quadratic
@@ -39,7 +41,7 @@ _ANCHOR = 1e-12  # of the largest eigenvalue
 _MOST_QUADRATICS = 500
 
 
-class Step(ABC):
+class Step(Remembers, ABC):
     """Solves a party's problem for one target after another."""
 
     @abstractmethod
@@ -135,6 +137,8 @@ class CompositeStep(Step):
     array([2., 0.])
     """
 
+    _memory: ClassVar = ("_weights",)
+
     def __init__(self, columns: Columns, penalty: Penalty, constraint: Constraint | None) -> None:
         self.constraint = constraint
         self.sparse = penalty.name == "l1"
@@ -164,6 +168,8 @@ class NonConvexStep(Step):
     >>> step.solve(np.array([1.25, 0.0]), mu=1.0).round(6)
     array([1., 0.])
     """
+
+    _memory: ClassVar = ("_weights",)
 
     def __init__(
         self, columns: Columns, penalty: GemanMcClure, constraint: Constraint | None

@@ -1,0 +1,188 @@
+"""The file of a site, in TOML: its data, its budget, and where it keeps what it must not lose.
+
+    name = "lab"
+    state = "state"                  # folder of snapshots, answers, noise keys and models
+
+    [data]
+    file = "lab.csv"                 # CSV with a line of names, or LIBSVM text
+    columns = ["crp", "ferritin"]    # default: all that are neither ids nor labels
+    id = "patient"                   # CSV: the column of sample ids; rows are sorted by it
+    label = "outcome"                # CSV: of the label owner, or of a node
+    salt_file = "salt.txt"           # the same at all sites, and known to nobody else
+
+    [predict]
+    file = "new.csv"                 # samples for joint predictions, in the same columns
+
+    [bounds]                         # what a private job must say, or it is refused
+    row_norm = 1.0
+
+    [budget]
+    ledger = "ledger.json"           # of dpsvm budget create; a run that is private needs one
+
+Paths are relative to the file. Of LIBSVM text ``columns`` are pairs of first and last index,
+``n_features`` is the width, labels are the first numbers of the lines, there are no ids, and ``rows``
+takes every k-th line only, [first, k].
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dpsvm.federation.coordinator import Coordinator
+from dpsvm.federation.job import Job, check_keys, check_name, read_toml
+from dpsvm.federation.models import load_model
+from dpsvm.federation.party import Party
+from dpsvm.federation.site import Refusal, Site
+from dpsvm.federation.store import Phase, RunFolder, no_phase
+from dpsvm.federation.tables import Source, Table
+from dpsvm.privacy.accountant import BudgetAccountant
+
+
+@dataclass(frozen=True, kw_only=True)
+class SiteConfig:
+    """What the file of a site says."""
+
+    name: str
+    folder: Path  # that its paths are relative to
+    state: Path
+    source: Source | None = None
+    predict: Source | None = None
+    salt: str = ""
+    bounds: Mapping[str, float] = field(default_factory=dict)
+    ledger: Path | None = None
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> SiteConfig:
+        """Read the file of a site; what is wrong with it is a ValueError that names it."""
+        where, content = os.fspath(path), read_toml(path)
+        known = {"name", "state", "data", "predict", "bounds", "budget"}
+        check_keys(content, known, {"name", "state"}, where)
+        try:
+            return cls._of(content, Path(path).resolve().parent)
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from None
+
+    @classmethod
+    def _of(cls, content: Mapping[str, Any], folder: Path) -> SiteConfig:
+        for name in ("data", "predict", "bounds", "budget"):
+            if not isinstance(content.get(name, {}), dict):
+                raise ValueError(f"[{name}] must be a table, got {content[name]!r}")
+        data, budget = dict(content.get("data", {})), content.get("budget", {})
+        salt = _salt(data, folder)
+        check_keys(budget, {"ledger"}, {"ledger"} if "budget" in content else set(), "[budget]")
+        bounds = content.get("bounds", {})
+        for name, value in bounds.items():
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise ValueError(f"[bounds] {name} must be a number, got {value!r}")
+        source = Source.of(data, folder, "[data]") if data else None
+        predict = None
+        if "predict" in content:
+            if source is None:
+                raise ValueError("[predict] goes with [data], which says what the columns are")
+            predict = source.another(content["predict"], folder)
+        return cls(
+            name=check_name(content["name"], "name"),
+            folder=folder,
+            state=folder / _text(content["state"], "state"),
+            source=source,
+            predict=predict,
+            salt=salt,
+            bounds=bounds,
+            ledger=folder / _text(budget["ledger"], "ledger") if budget else None,
+        )
+
+    def party(self, job: Job, *, phase: Phase = no_phase) -> Party:
+        """The party of this site; its data are read and its ledger is opened."""
+        self.check(job)
+        job.place(self.name)
+        store = RunFolder(self.state / "party", job.run)
+        return Party(job, self.site(job, labels=job.algorithm == "network"), store, phase=phase)
+
+    def coordinator(self, job: Job, *, dry: bool = False, phase: Phase = no_phase) -> Coordinator:
+        """The coordinator, at the site of the label owner; of a network, at any."""
+        self.check(job)
+        if job.label_owner not in (None, self.name):
+            raise Refusal(
+                f"run {job.run} is coordinated by its label owner {job.label_owner}, not by "
+                f"{self.name}"
+            )
+        store = RunFolder(self.state / "coordinator", job.run)
+        return Coordinator(job, self.owner(job), store, dry=dry, phase=phase)
+
+    def site(self, job: Job, *, labels: bool) -> Site:
+        """What it brings as a party."""
+        table = self._table(job, labels=labels)
+        model = self._model(job, "party", "model.json")
+        return self._site(job, table.columns, table, model)
+
+    def owner(self, job: Job) -> Site:
+        """What it brings as the coordinator: labels and ids, no columns."""
+        if job.algorithm == "network":
+            return Site(self.name)
+        table = self._table(job, labels=job.algorithm != "predict")
+        model = self._model(job, "coordinator", "result.json")
+        return self._site(job, None, table, model)
+
+    def check(self, job: Job) -> None:
+        """Refuse a job whose public bounds are not those that the site agreed to."""
+        for name, value in self.bounds.items():
+            if name not in job.settings or float(job.settings[name]) != float(value):
+                raise Refusal(
+                    f"{self.name} agreed to {name} = {value:g}, and run {job.run} says "
+                    f"{job.settings.get(name)!r}"
+                )
+
+    def local_table(self, job: Job) -> Table:
+        """Its own columns and labels, for the model that it could have had alone."""
+        return self._table(job, labels=True)
+
+    def _site(self, job: Job, columns: Any, table: Table, model: dict[str, Any] | None) -> Site:
+        if job.ids and job.algorithm != "network" and table.ids is None:
+            raise Refusal(f"{self.name} has no sample ids, and run {job.run} matches rows by them")
+        return Site(
+            self.name,
+            columns,
+            labels=table.labels,
+            ids=table.ids,
+            salt=self.salt,
+            ledger=None if self.ledger is None else BudgetAccountant(path=self.ledger),
+            features=table.names,
+            model=model,
+        )
+
+    def _table(self, job: Job, *, labels: bool) -> Table:
+        source = self.predict if job.algorithm == "predict" else self.source
+        if source is None:
+            part = "[predict]" if job.algorithm == "predict" else "[data]"
+            raise Refusal(f"{self.name} has no {part}, which run {job.run} needs")
+        return source.read(labels=labels)
+
+    def _model(self, job: Job, role: str, name: str) -> dict[str, Any] | None:
+        if job.algorithm != "predict":
+            return None
+        run = check_name(job.settings.get("model"), "settings: model, the run that predicts,")
+        path = self.state / role / run / name
+        if not path.is_file():
+            raise Refusal(f"{self.name} has no model of run {run}: it did not finish there")
+        return load_model(path.read_text(encoding="utf-8"), str(path))
+
+
+def _text(value: Any, name: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"{name} must be a path, got {value!r}")
+    return value
+
+
+def _salt(data: dict[str, Any], folder: Path) -> str:
+    """Taken out of [data]: the salt itself is not written into a file that is passed around."""
+    if "salt_file" not in data:
+        return ""
+    path = folder / _text(data.pop("salt_file"), "salt_file")
+    salt = path.read_text(encoding="utf-8").strip()
+    if len(salt) < 16:
+        raise ValueError(f"{path}: a salt needs 16 characters or more, got {len(salt)}")
+    return salt

@@ -1,0 +1,168 @@
+"""The terms of a run, given to all sites alike: public numbers and names, no data.
+
+A job file, in TOML:
+
+    run = "heart-1"
+    algorithm = "sharing"                 # or "network", "frank-wolfe", "predict"
+    parties = ["clinic", "lab"]
+    label_owner = "clinic"                # not for "network"
+
+    [settings]                            # of SharingADMMClassifier, and so on
+    loss = "logistic"
+    rounds = 20
+
+Sites compare a digest of it before anything else happens.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+ALGORITHMS = ("sharing", "network", "frank-wolfe", "predict")
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_LARGEST_FILE = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """The terms of one run.
+
+    run : a name that no other run of these sites has or had
+    parties : their names, in the order in which their columns or nodes count
+    label_owner : the site at which the coordinator runs, with the labels; None for "network"
+    ids : whether rows are matched by sample ids; False takes them as they lie
+
+    >>> job = Job("heart-1", "sharing", ("clinic", "lab"), "clinic", {"rounds": 20})
+    >>> job.digest == Job("heart-1", "sharing", ("clinic", "lab"), "clinic", {"rounds": 21}).digest
+    False
+    """
+
+    run: str
+    algorithm: str
+    parties: tuple[str, ...]
+    label_owner: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    ids: bool = True
+
+    def __post_init__(self) -> None:
+        check_name(self.run, "run")
+        if self.algorithm not in ALGORITHMS:
+            known = ", ".join(map(repr, ALGORITHMS))
+            raise ValueError(f"algorithm must be one of {known}, got {self.algorithm!r}")
+        for party in self.parties:
+            check_name(party, "a party")
+        if not self.parties or len(set(self.parties)) != len(self.parties):
+            raise ValueError(f"parties must be different names, got {list(self.parties)!r}")
+        if type(self.ids) is not bool:
+            raise ValueError(f"ids must be true or false, got {self.ids!r}")
+        if self.algorithm == "network":
+            if self.label_owner is not None:
+                raise ValueError("a network has no label_owner: every node has its own labels")
+        elif self.label_owner is None:
+            raise ValueError(f"algorithm {self.algorithm!r} needs a label_owner, got none")
+        else:
+            check_name(self.label_owner, "label_owner")
+        if not isinstance(self.settings, Mapping):
+            raise ValueError(f"settings must be a table, got {self.settings!r}")
+        try:
+            self.canonical()
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"settings must hold plain values: {error}") from None
+
+    def canonical(self) -> str:
+        """The one text of these terms."""
+        return json.dumps(asdict(self), sort_keys=True, allow_nan=False, separators=(",", ":"))
+
+    @property
+    def digest(self) -> str:
+        """Of all of it: what sites compare."""
+        return hashlib.sha256(self.canonical().encode()).hexdigest()
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Job:
+        """Read a job file; what is wrong with it is a ValueError that names it."""
+        return cls.of(read_toml(path), os.fspath(path))
+
+    @classmethod
+    def of(cls, content: Mapping[str, Any], where: str = "job") -> Job:
+        """The job of a table.
+
+        >>> Job.of({"run": "heart-1", "parties": ["lab"]})
+        Traceback (most recent call last):
+        ...
+        ValueError: job: 'algorithm' is missing
+        """
+        known = {"run", "algorithm", "parties", "label_owner", "settings", "ids"}
+        check_keys(content, known, {"run", "algorithm", "parties"}, where)
+        parties = content["parties"]
+        if not isinstance(parties, list) or not all(isinstance(one, str) for one in parties):
+            raise ValueError(f"{where}: parties must be a list of names, got {parties!r}")
+        try:
+            return cls(**{**content, "parties": tuple(parties)})
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from None
+
+    def place(self, party: str) -> int:
+        """The number of a party.
+
+        >>> Job("r", "sharing", ("a", "b"), "a").place("c")
+        Traceback (most recent call last):
+        ...
+        ValueError: run r has the parties a, b, and not 'c'
+        """
+        if party not in self.parties:
+            raise ValueError(
+                f"run {self.run} has the parties {', '.join(self.parties)}, and not {party!r}"
+            )
+        return self.parties.index(party)
+
+
+def check_name(value: Any, what: str) -> str:
+    """A name that can stand in a file name on every system.
+
+    >>> check_name("a/b", "run")
+    Traceback (most recent call last):
+    ...
+    ValueError: run must be a name of letters, digits, '.', '_' and '-', got 'a/b'
+    """
+    if not isinstance(value, str) or not _NAME.fullmatch(value):
+        raise ValueError(
+            f"{what} must be a name of letters, digits, '.', '_' and '-', got {value!r}"
+        )
+    return value
+
+
+def check_keys(content: Mapping[str, Any], known: set[str], needed: set[str], where: str) -> None:
+    """Refuse keys that mean nothing, and say which are missing.
+
+    >>> check_keys({"rnu": 1}, {"run"}, set(), "job.toml")
+    Traceback (most recent call last):
+    ...
+    ValueError: job.toml: unknown key 'rnu'; known are run
+    """
+    for key in content:
+        if key not in known:
+            raise ValueError(f"{where}: unknown key {key!r}; known are {', '.join(sorted(known))}")
+    for key in sorted(needed):
+        if key not in content:
+            raise ValueError(f"{where}: {key!r} is missing")
+
+
+def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """A TOML file; what is none is a ValueError that names it."""
+    data = Path(path).read_bytes()
+    if len(data) > _LARGEST_FILE:
+        raise ValueError(f"{os.fspath(path)}: {len(data)} bytes are too many for a settings file")
+    try:
+        return tomllib.loads(data.decode("utf-8"))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ValueError(f"{os.fspath(path)}: not TOML: {error}") from None

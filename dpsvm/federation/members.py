@@ -1,0 +1,106 @@
+"""What an algorithm does at a party and at the coordinator, apart from moving and keeping messages.
+
+Every algorithm has a module with a member and a lead, made of the objects of :mod:`dpsvm.admm` and
+:mod:`dpsvm.frank_wolfe`: they turn messages into those objects' own and back, and compute nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, Protocol
+
+from dpsvm.federation.job import Job
+from dpsvm.federation.messages import Array, Message, Scalar
+from dpsvm.federation.site import Price, Site
+from dpsvm.privacy.noise import Noise
+
+
+@dataclass(frozen=True, eq=False)
+class Content:
+    """A message without its run and round."""
+
+    kind: str
+    arrays: dict[str, Array] = field(default_factory=dict)
+    scalars: dict[str, Scalar] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What all sites know of each other before a run begins."""
+
+    rows: int  # of the samples all parties share; 0 in a network
+    sizes: tuple[int, ...]  # columns of each party, or rows of each node
+    columns: int = 0  # that all the nodes of a network have
+
+
+class Member(Protocol):
+    """A party's part in an algorithm."""
+
+    price: Price | None
+
+    def open(self) -> Content:
+        """The answer to the beginning of a run."""
+
+    def answer(self, message: Message) -> Content:
+        """The answer to a round."""
+
+    def close(self, message: Message) -> dict[str, Any]:
+        """End the run; the model that the party keeps."""
+
+    def remember(self) -> dict[str, Any]:
+        """All that rounds have changed."""
+
+    def recall(self, memory: dict[str, Any]) -> None:
+        """Go on from what another one remembered."""
+
+
+class Lead(Protocol):
+    """The coordinator's part in an algorithm."""
+
+    price: Price | None
+
+    @property
+    def ending(self) -> Content | None:
+        """What ends the run, once it is over."""
+
+    def open(self, replies: Sequence[Message]) -> list[Content]:
+        """The first round: one content for all parties, or one for each."""
+
+    def gather(self, replies: Sequence[Message]) -> list[Content]:
+        """Take the answers of a round; the next one."""
+
+    def metrics(self) -> dict[str, Any]:
+        """How the run stands, from messages and labels."""
+
+    def result(self) -> dict[str, Any]:
+        """What the coordinator keeps."""
+
+    def remember(self) -> dict[str, Any]:
+        """All that rounds have changed."""
+
+    def recall(self, memory: dict[str, Any]) -> None:
+        """Go on from what another one remembered."""
+
+
+_MODULES = {
+    "sharing": "sharing",
+    "network": "network",
+    "frank-wolfe": "frank_wolfe",
+    "predict": "prediction",
+}
+
+
+def make_member(job: Job, place: int, site: Site, shape: Shape, noise: Noise) -> Member:
+    """The part of a party; whatever it cannot do is refused here."""
+    module = import_module(f"dpsvm.federation.{_MODULES[job.algorithm]}")
+    member: Member = module.make_member(job, place, site, shape, noise)
+    return member
+
+
+def make_lead(job: Job, site: Site, shape: Shape, noise: Noise) -> Lead:
+    """The part of the coordinator; whatever it cannot do is refused here."""
+    module = import_module(f"dpsvm.federation.{_MODULES[job.algorithm]}")
+    lead: Lead = module.make_lead(job, site, shape, noise)
+    return lead

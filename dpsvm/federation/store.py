@@ -1,0 +1,172 @@
+"""What a site keeps of a run on its own disk: a noise key, the last snapshot, the model.
+
+Files are replaced whole, synced to the disk, and checked when they are opened. One process at a
+time has the folder of a run. Nothing is ever begun anew because something is missing or broken:
+that is an error, which says what is.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+from dpsvm._streams import atomic_write
+from dpsvm.federation.frames import FrameError
+from dpsvm.federation.snapshots import freeze, thaw
+from dpsvm.privacy.stream import KEY_BYTES
+
+Phase = Callable[[str], None]
+"""Called with the name of a phase when a site reaches it; does nothing outside of tests."""
+
+
+class StoreError(ValueError):
+    """Kept files that are missing, broken, or in use."""
+
+
+def no_phase(_: str) -> None:
+    """What is called at a phase, outside of tests."""
+
+
+class Store(Protocol):
+    """Where a site keeps a run."""
+
+    def key(self, *, begun: bool) -> bytes:
+        """The key of the run's noise; drawn when first asked for, unless the run has begun."""
+
+    def save(self, snapshot: Any, phase: Phase = no_phase) -> None:
+        """Replace the snapshot."""
+
+    def load(self) -> Any:
+        """The snapshot, or None if none was ever saved."""
+
+    def write(self, name: str, text: str) -> None:
+        """Keep a file of text."""
+
+    def read(self, name: str) -> str | None:
+        """A file of text, None if there is none."""
+
+    def close(self) -> None:
+        """Let others have it."""
+
+
+class MemoryStore:
+    """A store that is gone with the process.
+
+    >>> store = MemoryStore()
+    >>> store.save({"round": 1})
+    >>> store.load()
+    {'round': 1}
+    """
+
+    def __init__(self, key: bytes | None = None) -> None:
+        self._key = secrets.token_bytes(KEY_BYTES) if key is None else key
+        self._snapshot: bytes | None = None
+        self._files: dict[str, str] = {}
+
+    def key(self, *, begun: bool) -> bytes:
+        """The key of the run's noise."""
+        return self._key
+
+    def save(self, snapshot: Any, phase: Phase = no_phase) -> None:
+        """Replace the snapshot."""
+        frozen = freeze(snapshot)
+        phase("during snapshot")
+        self._snapshot = frozen
+
+    def load(self) -> Any:
+        """The snapshot, or None if none was ever saved."""
+        return None if self._snapshot is None else thaw(self._snapshot)
+
+    def write(self, name: str, text: str) -> None:
+        """Keep a file of text."""
+        self._files[name] = text
+
+    def read(self, name: str) -> str | None:
+        """A file of text, None if there is none."""
+        return self._files.get(name)
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+
+class RunFolder:
+    """A store on disk: the folder of one run at one site, which one process has at a time.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with RunFolder(folder, "heart-1") as store:
+    ...         store.save({"round": 1})
+    ...     with RunFolder(folder, "heart-1") as store:
+    ...         store.load()
+    {'round': 1}
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], run: str) -> None:
+        self.path = Path(folder, run)
+        self.path.mkdir(parents=True, exist_ok=True)
+        self.path.chmod(0o700)
+        self._lock = open(self.path / "lock", "a+b")  # noqa: SIM115
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self._lock.close()
+            if error.errno not in (errno.EAGAIN, errno.EACCES):
+                raise
+            raise StoreError(f"{self.path}: another process has this run") from None
+
+    def __enter__(self) -> RunFolder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def key(self, *, begun: bool) -> bytes:
+        """The key of the run's noise; drawn when first asked for, unless the run has begun."""
+        path = self.path / "noise.key"
+        if not path.exists():
+            if begun:
+                raise StoreError(f"{path}: the key of a run that has begun is lost")
+            with atomic_write(path, "wb") as file:
+                os.chmod(file.fileno(), 0o600)
+                file.write(secrets.token_bytes(KEY_BYTES))
+        key = path.read_bytes()
+        if len(key) != KEY_BYTES:
+            raise StoreError(f"{path}: a key has {KEY_BYTES} bytes, this one {len(key)}")
+        return key
+
+    def save(self, snapshot: Any, phase: Phase = no_phase) -> None:
+        """Replace the snapshot."""
+        with atomic_write(self.path / "snapshot", "wb") as file:
+            file.write(freeze(snapshot))
+            phase("during snapshot")
+
+    def load(self) -> Any:
+        """The snapshot, or None if none was ever saved."""
+        path = self.path / "snapshot"
+        try:
+            return thaw(path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except FrameError as error:
+            raise StoreError(f"{path}: this snapshot cannot be used: {error}") from None
+
+    def write(self, name: str, text: str) -> None:
+        """Keep a file of text."""
+        with atomic_write(self.path / name) as file:
+            file.write(text)
+
+    def read(self, name: str) -> str | None:
+        """A file of text, None if there is none."""
+        try:
+            return (self.path / name).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+
+    def close(self) -> None:
+        """Let others have it."""
+        self._lock.close()

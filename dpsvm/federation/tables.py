@@ -1,0 +1,189 @@
+"""The table of a site, from CSV or LIBSVM text: strict, with file and line in every error."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from dpsvm._streams import open_text
+from dpsvm.data import load_libsvm
+from dpsvm.federation.job import check_keys
+
+_KEYS = {"file", "columns", "id", "label", "n_features", "rows"}
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows of a site's columns, sorted by sample id where there are ids."""
+
+    columns: Any  # dense, or CSR of LIBSVM text
+    names: tuple[str, ...]
+    ids: tuple[str, ...] | None = None
+    labels: Any = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """Where a table comes from.
+
+    >>> Source.of({"file": "lab.csv", "colums": ["age"]}, Path("."), "[data]")
+    Traceback (most recent call last):
+    ...
+    ValueError: [data]: unknown key 'colums'; known are columns, file, id, label, n_features, rows
+    """
+
+    file: Path
+    columns: tuple[Any, ...] | None = None
+    id: str | None = None
+    label: str | None = None
+    n_features: int | None = None
+    rows: tuple[int, int] | None = None  # every k-th from the first on: (first, k)
+
+    @classmethod
+    def of(cls, content: Mapping[str, Any], folder: Path, where: str) -> Source:
+        """What a table of settings says."""
+        check_keys(content, _KEYS, {"file"}, where)
+        file, columns, rows = content["file"], content.get("columns"), content.get("rows")
+        if not isinstance(file, str) or not file:
+            raise ValueError(f"{where}: file must be a path, got {file!r}")
+        if columns is not None and (not isinstance(columns, list) or not columns):
+            raise ValueError(f"{where}: columns must be a list, got {columns!r}")
+        for name in ("id", "label"):
+            if not isinstance(content.get(name, ""), str):
+                raise ValueError(f"{where}: {name} must be a column's name, got {content[name]!r}")
+        width = content.get("n_features")
+        if width is not None and (type(width) is not int or width < 1):
+            raise ValueError(f"{where}: n_features must be a whole number from 1, got {width!r}")
+        if rows is not None and not _is_pair(rows, 0):
+            raise ValueError(f"{where}: rows must be [first, k], got {rows!r}")
+        return cls(
+            file=folder / file,
+            columns=None if columns is None else tuple(columns),
+            id=content.get("id"),
+            label=content.get("label"),
+            n_features=width,
+            rows=None if rows is None else (rows[0], rows[1]),
+        )
+
+    def another(self, content: Mapping[str, Any], folder: Path) -> Source:
+        """The same columns of another file."""
+        check_keys(content, {"file"}, {"file"}, "[predict]")
+        return replace(Source.of(content, folder, "[predict]"), **self._layout())
+
+    def _layout(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("columns", "id", "label", "n_features")}
+
+    @property
+    def is_csv(self) -> bool:
+        """Whether the file's name says so, compressed or not."""
+        return ".csv" in self.file.suffixes
+
+    def read(self, *, labels: bool) -> Table:
+        """The table; with labels if they are asked for."""
+        return self._read_csv(labels=labels) if self.is_csv else self._read_libsvm(labels=labels)
+
+    def _read_libsvm(self, *, labels: bool) -> Table:
+        if self.id is not None or self.label is not None:
+            raise ValueError(f"{self.file}: LIBSVM text has no named columns for id and label")
+        X, y = load_libsvm(self.file, n_features=self.n_features)
+        places = np.arange(X.shape[1])
+        if self.columns is not None:
+            for pair in self.columns:
+                if not _is_pair(pair, 1) or pair[1] > X.shape[1]:
+                    raise ValueError(
+                        f"{self.file}: columns of LIBSVM text are pairs [first, last] from 1 to "
+                        f"{X.shape[1]}, got {pair!r}"
+                    )
+            places = np.concatenate([np.arange(a - 1, b) for a, b in self.columns])
+        rows = slice(None) if self.rows is None else slice(self.rows[0], None, self.rows[1])
+        part = sparse.csr_array(sparse.csc_array(X)[:, places])[rows]
+        names = tuple(str(place + 1) for place in places)
+        return Table(sparse.csr_array(part), names, None, y[rows] if labels else None)
+
+    def _read_csv(self, *, labels: bool) -> Table:
+        if labels and self.label is None:
+            raise ValueError(f"{self.file}: [data] does not say which column is the label")
+        with open_text(self.file) as file:
+            reader = csv.reader((line.decode("utf-8") for line in file), strict=True)
+            try:
+                header = next(reader, [])
+                wanted = self._wanted(header)
+                places = [header.index(name) for name in wanted]
+                special = [header.index(name) for name in (self.id, self.label) if name is not None]
+                rows, texts = [], []
+                for fields in reader:
+                    if len(fields) != len(header):
+                        raise ValueError(f"{len(fields)} fields, the first line has {len(header)}")
+                    rows.append([_number(fields[place], header[place]) for place in places])
+                    texts.append([fields[place] for place in special])
+            except (ValueError, csv.Error) as error:
+                raise ValueError(f"{self.file}: line {reader.line_num}: {error}") from None
+        if not rows:
+            raise ValueError(f"{self.file}: the file has no rows")
+        table = np.array(rows, dtype=np.float64)
+        order, ids = np.arange(len(rows)), None
+        if self.id is not None:
+            keys = [text[0] for text in texts]
+            order = np.array(sorted(range(len(keys)), key=keys.__getitem__))
+            ids = tuple(keys[place] for place in order)
+            self._check_ids(ids)
+        if self.rows is not None:
+            order = order[self.rows[0] :: self.rows[1]]
+            ids = None if ids is None else ids[self.rows[0] :: self.rows[1]]
+        found = None
+        if labels:
+            found = _labels([texts[place][-1] for place in order])
+        return Table(np.ascontiguousarray(table[order]), tuple(wanted), ids, found)
+
+    def _wanted(self, header: list[str]) -> list[str]:
+        if len(set(header)) != len(header) or not header:
+            raise ValueError("the names of the columns must be there, and differ")
+        special = [name for name in (self.id, self.label) if name is not None]
+        named = list(self.columns or [])
+        for name in (*special, *named):
+            if name not in header:
+                raise ValueError(f"there is no column {name!r}: the columns are {header!r}")
+        wanted = named or [name for name in header if name not in special]
+        if not wanted:
+            raise ValueError("there is no column beside ids and labels")
+        if set(wanted) & set(special):
+            raise ValueError("ids and labels cannot be among the columns")
+        return wanted
+
+    def _check_ids(self, ids: tuple[str, ...]) -> None:
+        for one, next_one in pairwise(ids):
+            if one == next_one:
+                raise ValueError(f"{self.file}: the sample id {one!r} is there twice")
+        if "" in ids:
+            raise ValueError(f"{self.file}: a sample id is empty")
+
+
+def _is_pair(value: Any, least: int) -> bool:
+    whole = isinstance(value, list) and len(value) == 2 and all(type(n) is int for n in value)
+    return whole and value[0] >= least and value[1] >= max(1, value[0] if least else 1)
+
+
+def _number(text: str, name: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise ValueError(f"{text!r} in column {name!r} is not a number") from None
+    if not math.isfinite(value) or "_" in text:
+        raise ValueError(f"{text!r} in column {name!r} is not a finite number")
+    return value
+
+
+def _labels(texts: list[str]) -> Any:
+    """Numbers where all of them are, else texts."""
+    try:
+        return np.array([float(text) for text in texts])
+    except ValueError:
+        return np.array(texts)
