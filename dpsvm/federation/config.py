@@ -20,8 +20,8 @@
     ledger = "ledger.json"           # of dpsvm budget create; a run that is private needs one
 
 Paths are relative to the file. Of LIBSVM text ``columns`` are pairs of first and last index,
-``n_features`` is the width, labels are the first numbers of the lines, there are no ids, and ``rows``
-takes every k-th line only, [first, k].
+``n_features`` is the width, labels are the first numbers of the lines, and there are no ids.
+``rows = [first, k]`` takes every k-th row only, from the first on.
 """
 
 from __future__ import annotations
