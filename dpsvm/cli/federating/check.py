@@ -16,7 +16,7 @@ from dpsvm.federation.job import Job
 from dpsvm.federation.members import Shape, make_lead, make_member
 from dpsvm.federation.party import Party
 from dpsvm.federation.site import Price, Site, charge_label, charged, check_affordable
-from dpsvm.federation.store import FolderCopy
+from dpsvm.federation.store import FolderCopy, MemoryStore
 from dpsvm.privacy.accountant import Ledger
 from dpsvm.privacy.accounting import Event
 from dpsvm.privacy.noise import Noise
@@ -82,20 +82,11 @@ def _all_sides(cast: Cast) -> list[str]:
     job, owner = cast.job, cast.coordinator.owner(cast.job)
     kept = FolderCopy(cast.coordinator.state / "coordinator", job.run)
     Coordinator(job, owner, kept)  # refuses what it could not go on with
-    coordinator = Coordinator(job, owner, kept, dry=True)
     parties = [
         Party(job, config.member(job), FolderCopy(config.state / "party", job.run))
         for config in cast.parties
     ]
-    turn = InProcessRunner(parties).run(coordinator)
-    if turn.ended != "checked":
-        raise ValueError(turn.reason)
-    costs = [
-        _Cost(config, party.site, charge_label(job, config.name), party.price)
-        for config, party in zip(cast.parties, parties, strict=True)
-    ]
-    as_owner = charge_label(job, f"{owner.name}, coordinator")
-    costs.append(_Cost(cast.coordinator, owner, as_owner, coordinator.price))
+    told = rehearse(cast, owner, parties)
     network = job.algorithm == "network"
     sites = [party.site for party in parties]
     rows = ", ".join(f"{one.name} {one.rows}" for one in sites) if network else owner.rows
@@ -106,10 +97,25 @@ def _all_sides(cast: Cast) -> list[str]:
         line("columns", sites[0].columns if network else columns),
         *_ids_lines(job, owner, "the same at all sites"),
         *_bounds_lines(job, cast.sites),
-        *_cost_lines(job, costs),
+        *told,
         *paragraph("run", "; ".join(cast.kept()) or "has not begun"),
         line("checked", "nothing was trained, charged or written"),
     ]
+
+
+def rehearse(cast: Cast, owner: Site, parties: Sequence[Party]) -> list[str]:
+    """Go through all that can be refused before a run; what it guarantees and costs, in lines."""
+    job, coordinator = cast.job, Coordinator(cast.job, owner, MemoryStore(), dry=True)
+    turn = InProcessRunner(list(parties)).run(coordinator)
+    if turn.ended != "checked":
+        raise ValueError(turn.reason)
+    costs = [
+        _Cost(config, party.site, charge_label(job, config.name), party.price)
+        for config, party in zip(cast.parties, parties, strict=True)
+    ]
+    as_owner = charge_label(job, f"{owner.name}, coordinator")
+    costs.append(_Cost(cast.coordinator, owner, as_owner, coordinator.price))
+    return _cost_lines(job, costs)
 
 
 def _own_side(job: Job, path: str, config: SiteConfig) -> list[str]:

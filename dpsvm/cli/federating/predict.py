@@ -100,10 +100,10 @@ def _alone(
 
 def _together(job: Job, cast: Cast, output: str) -> tuple[Sequence[str] | None, list[Any]]:
     check_outputs(cast.files(), {"--output": output})
-    warnings.warn(WARNING, PrivacyLeakWarning, stacklevel=2)
     owner = cast.coordinator.owner(job)
     parties = [Party(job, site.member(job), MemoryStore()) for site in cast.parties]
     coordinator = Coordinator(job, owner, MemoryStore())
+    warnings.warn(WARNING, PrivacyLeakWarning, stacklevel=2)
     turn = InProcessRunner(parties).run(coordinator)
     if turn.ended != "done":
         raise ValueError(turn.reason)

@@ -11,6 +11,7 @@ from typing import Any
 from dpsvm._version import __version__
 from dpsvm.cli.federating.baseline import Baseline, baseline
 from dpsvm.cli.federating.cast import Cast
+from dpsvm.cli.federating.check import rehearse
 from dpsvm.cli.interrupt import prompt_interrupt
 from dpsvm.cli.layout import line, paragraph, table
 from dpsvm.cli.options import Flag, UsageError, help_lines, parse
@@ -157,6 +158,8 @@ def _run(cast: Cast, *, quiet: bool) -> _Outcome:
             parties.append(site.party(cast.job, phase=writing))
             stack.callback(parties[-1].store.close)
         with _interruptible(cast, coordinator, writing):
+            if coordinator.round < 0:
+                rehearse(cast, coordinator.site, parties)  # so that no party pays for a refusal
             turn = _watched(InProcessRunner(parties), coordinator, cast.job, quiet=quiet)
             if turn.ended != "done":
                 begun = f"; once that is mended, {cast.resume_command()} goes on with it"
