@@ -56,6 +56,11 @@ def write_csv(path: str, header: list[str], rows: list[list[Any]]) -> None:
         csv.writer(file).writerows([header, *rows])
 
 
+def read_csv(path: str) -> list[list[str]]:
+    with open(path, newline="") as file:
+        return list(csv.reader(file))
+
+
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     """A folder with a label owner and three parties, whose rows lie in different orders."""
@@ -181,6 +186,7 @@ def test_a_site_checks_its_own_side(site, told, folder, capsys):
     out = capsys.readouterr().out
     assert re.search(rf"^{told}$", out, re.M)
     assert f"the side of {site} only" in out
+    assert "not private" not in out.replace("not private set", "")
     assert not (folder / f"state-{site}").exists()
 
 
@@ -238,7 +244,7 @@ def test_the_label_owner_may_be_a_party_and_have_no_columns_otherwise(capsys):
     write_job(run="both", parties=["office", "lab"])
     assert federation("simulate", "job.toml", "office.toml", "office.toml", "lab.toml") == 0
     assert "office alone" in capsys.readouterr().out
-    rows = [[row[0], row[-1]] for row in csv.reader(Path("office.csv").open())]
+    rows = [[row[0], row[-1]] for row in read_csv("office.csv")]
     write_csv("office.csv", rows[0], rows[1:])
     write_job()
     assert federation("simulate", "job.toml", *SITES) == 0
@@ -296,9 +302,32 @@ def test_a_network_and_its_nodes_predictions(capsys):
     assert "give one SITE" in told
 
 
+def test_a_private_network_charges_its_nodes(capsys):
+    sites = network_files()
+    for name in PARTIES:
+        Path(f"{name}.ledger").unlink()
+        path = f"{name}.ledger"
+        BudgetAccountant(3.0, neighbouring="replace", path=path, create=True)
+        with open(f"{name}.toml", "a") as file:
+            file.write(f'[budget]\nledger = "{path}"\n')
+    settings = {"classes": [0, 1], "data_norm": 1.5, "iterations": 6, "C": 10.0, "rho": 0.1}
+    settings |= {"privacy": "objective", "epsilon": 2.5}
+    content = {"run": "net", "algorithm": "network", "parties": PARTIES, "settings": settings}
+    write_toml("job.toml", content)
+    assert federation("check", "job.toml", "office.toml", *sites) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"^budget of shop +epsilon = 3 is left, 0.5\d* after the run$", out, re.M)
+    assert federation("check", "job.toml", "office.toml") == 0
+    assert "this side is not charged" in capsys.readouterr().out
+    assert federation("simulate", "job.toml", "office.toml", *sites) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "guarantee epsilon = 2.5 (replace)" in out
+    assert "outside the guarantee" in out
+
+
 @warned
 def test_frank_wolfe_and_its_joint_predictions(capsys):
-    rows = list(csv.reader(Path("office.csv").open()))
+    rows = read_csv("office.csv")
     numbers = [[*row[:-1], 1.0 if row[-1] == "ill" else -1.0] for row in rows[1:]]
     write_csv("office.csv", rows[0], numbers)
     settings = {"radius": 3.0, "rounds": 30}
@@ -310,7 +339,7 @@ def test_frank_wolfe_and_its_joint_predictions(capsys):
     assert joint < alone
     write_job("predict.toml", algorithm="predict", run="p", settings={"model": "heart"})
     assert federation("predict", "predict.toml", *SITES, "--output", "p.csv") == 0
-    written = list(csv.reader(Path("p.csv").open()))
+    written = read_csv("p.csv")
     parts = record["result"]["weights"]
     scores = np.zeros(NEW)
     for name, part in zip(PARTIES, parts, strict=True):
@@ -322,12 +351,15 @@ def test_frank_wolfe_and_its_joint_predictions(capsys):
 def test_joint_predictions_warn_and_are_written_by_id(capsys):
     assert federation("simulate", "-q", "job.toml", *SITES) == 0
     write_job("predict.toml", algorithm="predict", run="p", settings={"model": "heart"})
+    assert federation("check", "predict.toml", *SITES) == 0
+    assert federation("check", "predict.toml", "lab.toml") == 0
+    capsys.readouterr()
     for _ in range(2):  # nothing is kept, so that it can be repeated
         assert federation("predict", "predict.toml", *SITES, "--output", "p.csv") == 0
         out, err = capsys.readouterr()
         assert "p.csv: 8 samples, predicted by all parties together" in out
         assert err.startswith("dpsvm federation: warning: a joint prediction shows")
-    written = list(csv.reader(Path("p.csv").open()))
+    written = read_csv("p.csv")
     assert [row[0] for row in written] == [f"p{row:03}" for row in range(ROWS, ROWS + NEW)]
     scores = np.zeros(NEW)
     for name in PARTIES:
@@ -342,7 +374,7 @@ def test_columns_of_new_samples_are_taken_by_name(capsys):
     assert federation("simulate", "-q", "job.toml", *SITES) == 0
     write_job("predict.toml", algorithm="predict", run="p", settings={"model": "heart"})
     assert federation("predict", "-q", "predict.toml", *SITES, "--output", "p.csv") == 0
-    rows = list(csv.reader(Path("lab-new.csv").open()))
+    rows = read_csv("lab-new.csv")
     write_csv("lab-new.csv", rows[0][::-1], [row[::-1] for row in rows[1:]])
     assert federation("predict", "-q", "predict.toml", *SITES, "--output", "q.csv") == 0
     assert Path("p.csv").read_bytes() == Path("q.csv").read_bytes()
@@ -408,7 +440,7 @@ def test_ctrl_c_ends_a_real_process_within_a_second(capsys):
     process.send_signal(signal.SIGINT)
     told = time.monotonic()
     out, err = process.communicate(timeout=20)
-    assert time.monotonic() - told < 1.5
+    assert time.monotonic() - told < 2  # a second, on a machine that may be busy
     assert process.returncode == 130
     assert out == ""
     assert "dpsvm federation resume job.toml" in err
@@ -480,13 +512,12 @@ def test_an_aborted_run_is_refused_and_its_charge_stands(monkeypatch, capsys):
     assert "given up at office" in refused(capsys, "resume", "job.toml", *SITES)
 
 
-def test_a_run_that_is_over_cannot_be_given_up_and_one_in_use_is_told(monkeypatch, capsys):
+def test_a_run_that_another_process_has_is_given_up_for_later(monkeypatch, capsys):
     interrupt_at(monkeypatch, 2)
     assert federation("simulate", "job.toml", *SITES) == 130
     with RunFolder("state-lab/party", "heart"):
         assert federation("abort", "lab.toml", "heart") == 0
     assert "another process has this run" in capsys.readouterr().out
-    monkeypatch.undo()
 
 
 def test_an_ended_run_is_not_aborted(capsys):
@@ -652,6 +683,7 @@ FAULTS = [
     (change('"sharing"', '"caring"', "job.toml"), "algorithm must be one of"),
     (change("rounds = 5", "rounds = 0", "job.toml"), "settings: rounds must be"),
     (change("rounds = 5", 'rounds = "5"', "job.toml"), "settings: rounds must be"),
+    (change("rounds = 5", "box = 5", "job.toml"), "settings: box must be [low, high], got 5"),
     (change('name = "lab"', 'name = "ward"'), "are both of ward"),
     (change('"state-lab"', '"state-ward"'), "have one state folder"),
     (change("lab.csv", "bal.csv"), "bal.csv: No such file or directory"),
@@ -715,21 +747,24 @@ def test_an_exhausted_budget_is_refused_before_anyone_pays(capsys):
         assert spent(name) == pytest.approx(2.0)
 
 
-@pytest.mark.parametrize("damage", ["ledger", "new ledger", "snapshot", "key", "cut", "coordinator"])
+LOST = {
+    "ledger": "no such ledger; dpsvm budget create begins one, never in the place of one",
+    "new ledger": "the ledger of lab does not hold the charge of run heart",
+    "snapshot": "its snapshot is lost: it cannot go on",
+    "key": "the key of a run that has begun is lost",
+    "cut": "this snapshot cannot be used",
+    "coordinator": "of which the coordinator has no snapshot: begin another run",
+}
+
+
+@pytest.mark.parametrize("damage", LOST)
 def test_what_is_lost_is_never_begun_anew(damage, monkeypatch, capsys):
     write_job(settings=PRIVATE)
     with monkeypatch.context() as patch:
         interrupt_at(patch, 2)
         assert federation("simulate", "job.toml", *SITES) == 130
     where = Path("state-lab/party/heart")
-    told = {
-        "ledger": "no such ledger; dpsvm budget create begins one, never in the place of one",
-        "new ledger": "the ledger of lab does not hold the charge of run heart",
-        "snapshot": "its snapshot is lost: it cannot go on",
-        "key": "the key of a run that has begun is lost",
-        "cut": "this snapshot cannot be used",
-        "coordinator": "of which the coordinator has no snapshot: begin another run",
-    }[damage]
+    told = LOST[damage]
     if damage in ("ledger", "new ledger"):
         Path("lab.ledger").unlink()
         if damage == "new ledger":
@@ -831,7 +866,7 @@ def test_a_prediction_needs_a_finished_run(settings, told, capsys):
 
 def test_a_ledger_that_is_charged_twice_must_cover_both(capsys):
     """The label owner pays as a party and, where labels are protected, as the coordinator."""
-    rows = list(csv.reader(Path("office.csv").open()))
+    rows = read_csv("office.csv")
     numbers = [[*row[:-1], 0.5 if row[-1] == "ill" else -0.5] for row in rows[1:]]
     write_csv("office.csv", rows[0], numbers)
     for name in ("office", "lab"):

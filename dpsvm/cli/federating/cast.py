@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,7 +95,7 @@ class Cast:
 
     def resume_command(self, name: str = "resume") -> str:
         """What goes on with the run."""
-        return f"dpsvm federation {name} {' '.join([self.job_path, *self.site_words()])}"
+        return shlex.join(["dpsvm", "federation", name, self.job_path, *self.site_words()])
 
     def site_words(self) -> tuple[str, ...]:
         """The SITEs of a command line."""

@@ -185,7 +185,11 @@ def _bounds_lines(job: Job, sites: Sequence[SiteConfig]) -> list[str]:
 def _cost_lines(job: Job, costs: Sequence[_Cost]) -> list[str]:
     """The guarantee, and every ledger before the run and after it."""
     prices = [one.price for one in costs if one.price is not None]
-    told = f"{prices[0].guarantee} for each party" if prices else "none: this run is not private"
+    told = "none: this run is not private"
+    if prices:
+        told = f"{prices[0].guarantee} for each party"
+    elif "epsilon" in job.settings or "privacy" in job.settings:
+        told = "for the data of the parties; this side is not charged"
     lines = [line("guarantee", told)]
     for path in dict.fromkeys(os.path.realpath(one.config.ledger or "") for one in costs):
         shared = [one for one in costs if os.path.realpath(one.config.ledger or "") == path]

@@ -161,6 +161,7 @@ def _run(cast: Cast, *, quiet: bool) -> _Outcome:
             if coordinator.round < 0:
                 rehearse(cast, coordinator.site, parties)  # so that no party pays for a refusal
             turn = _watched(InProcessRunner(parties), coordinator, cast.job, quiet=quiet)
+            writing.busy = False
             if turn.ended != "done":
                 begun = f"; once that is mended, {cast.resume_command()} goes on with it"
                 raise ValueError(f"the run stopped: {turn.reason}{begun if cast.kept() else ''}")
@@ -178,6 +179,7 @@ def _run(cast: Cast, *, quiet: bool) -> _Outcome:
 
 
 def _watched(runner: InProcessRunner, coordinator: Coordinator, job: Job, *, quiet: bool) -> Turn:
+    """Run to the end, or to what stops it, with a bar on a terminal."""
     with runs_progress("rounds", rounds_of(job), not quiet) as tick:
         for _ in coordinator.history:
             tick()  # those before an interrupt
@@ -205,7 +207,10 @@ def _interruptible(cast: Cast, coordinator: Coordinator, writing: _Writing) -> I
         with prompt_interrupt(
             lambda: f"{advice()}\n{_NAME}: interrupted", busy=lambda: writing.busy
         ):
-            yield
+            try:
+                yield
+            finally:
+                writing.busy = False
     except KeyboardInterrupt:
         print(advice(), file=sys.stderr)
         raise
