@@ -213,6 +213,13 @@ def test_a_request_that_fails_halfway_leaves_the_party_where_it_was(tmp_path: Pa
     assert party.handle(question).kind == "contribution"
 
 
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_prices_that_are_not_finite_are_refused(wrong: float, tmp_path: Path) -> None:
+    party, question = begun(World.of(tmp_path, "sharing, private"))
+    price = Message("run-1", 1, "price", {"price": np.full(30, wrong)}, question.scalars)
+    assert "finite numbers" in party.handle(price).text("reason")
+
+
 def test_malformed_and_oversized_bytes_are_refused(tmp_path: Path) -> None:
     party, _ = begun(World.of(tmp_path, "sharing"))
     for data in (b"", b"not a message", b"DPSVMFR1" + bytes(40)):
@@ -329,6 +336,19 @@ def test_a_rehearsal_tells_of_it_before_any_party_is_charged(tmp_path: Path) -> 
     assert turn.ended == "stopped"
     assert "registry refused" in str(turn.reason)
     assert set(world.charges().values()) == {0}
+
+
+def test_a_rehearsal_in_the_middle_of_a_run_changes_nothing(tmp_path: Path) -> None:
+    answers = []
+    for number in range(2):
+        party, question = begun(World.of(tmp_path / str(number), "sharing, private"))
+        if number:
+            sizes = {"sizes": np.array([3, 2, 2])}
+            assert (
+                party.handle(Message("run-1", -1, "rehearse", sizes, {"rows": 30})).kind == "ready"
+            )
+        answers.append(party.handle_bytes(question.encode()))
+    assert answers[0] == answers[1]
 
 
 def test_a_private_run_without_a_ledger_is_refused(tmp_path: Path) -> None:
