@@ -190,9 +190,7 @@ class Party:
             self.stopped = message.text("reason")
             return self._message(message.round, Content("ended"))
         if message.kind == "rehearse":
-            member = self._make_member(self._shape_of(message), begun=False, rehearse=True)
-            if charged(self.site, self._label) is None:
-                check_affordable(self.site, member.price)
+            self._rehearse(self._shape_of(message))
             return self._message(message.round, Content("ready"))
         acts: dict[str, Callable[[Message], Content]] = {"begin": self._begin, "end": self._end}
         return self._once(message, acts.get(message.kind, self._answer))
@@ -281,9 +279,15 @@ class Party:
             )
         return Shape(rows, sizes, self.site.columns if network else 0)
 
-    def _make_member(self, shape: Shape, *, begun: bool, rehearse: bool = False) -> Member:
-        key = bytes(32) if rehearse else self.store.key(begun=begun)
-        self._stream = SecretStream(key)
+    def _rehearse(self, shape: Shape) -> None:
+        """Build all that a run needs, and drop it: what would be refused then is refused now."""
+        member = make_member(self.job, self.place, self.site, shape, Noise(SecretStream(bytes(32))))
+        self.price = member.price
+        if charged(self.site, self._label) is None:
+            check_affordable(self.site, member.price)
+
+    def _make_member(self, shape: Shape, *, begun: bool) -> Member:
+        self._stream = SecretStream(self.store.key(begun=begun))
         member = make_member(self.job, self.place, self.site, shape, Noise(self._stream))
         self.price = member.price
         return member
