@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,15 +105,14 @@ class Party:
         """The answer to a message, or a refusal that says why there is none."""
         self.refused = None
         try:
+            if self._halfway:
+                self.restore()
             return self._handle(message)
         except (ValueError, CertificateError) as error:
             self.refused = told = str(error)
         except OSError as error:
             self.refused = f"{error.filename or 'a file'}: {error.strerror or error}"
             told = f"{self.site.name} cannot read or write one of its files"
-        if self._halfway:
-            with suppress(ValueError, OSError):  # then it stays so, and the next request is told
-                self.restore()
         return refusal(self.job.run, message.round, told)
 
     def handle_bytes(self, data: bytes) -> bytes:
@@ -142,11 +140,11 @@ class Party:
 
     def restore(self) -> None:
         """Go on from the store; refuse what does not fit to the job or to the ledger."""
-        self._now, self._halfway = _Progress(), True
-        self._restore()
+        self._halfway = True  # until it has succeeded
+        self._now = self._restored()
         self._halfway = False
 
-    def _restore(self) -> None:
+    def _restored(self) -> _Progress:
         check_not_aborted(self.job, self.site, self.store.read("aborted"))
         kept = self.store.load()
         if kept is None:
@@ -155,18 +153,18 @@ class Party:
                     f"run {self.job.run} was charged to the ledger of {self.site.name}, and its "
                     "snapshot is lost: it cannot go on. Begin another run"
                 )
-            return
+            return _Progress()
         if kept["job"] != self.job.digest or kept["party"] != self.site.name:
             raise StoreError(f"run {self.job.run} was begun with other terms, or by another party")
         if kept["held"] == NOT_BEGUN:
-            return  # killed on the way to the charge, or just after it
+            return _Progress()  # killed on the way to the charge, or just after it
         rows, sizes, columns = kept["shape"]
         shape = Shape(rows, tuple(sizes), columns)
         member = self._make_member(shape, begun=True)
         self._require_charge(member)
         member.recall(kept["member"])
         reply = self._message(kept["held"], Content(*kept["reply"]))
-        self._now = _Progress(kept["held"], kept["asked"], reply, shape, member, kept["ended"])
+        return _Progress(kept["held"], kept["asked"], reply, shape, member, kept["ended"])
 
     def _require_charge(self, member: Member) -> None:
         found = charged(self.site, self._label)
@@ -177,8 +175,6 @@ class Party:
             )
 
     def _handle(self, message: Message) -> Message:
-        if self._halfway:
-            self.restore()
         if message.run != self.job.run:
             raise Refusal(
                 f"{self.site.name} takes part in run {self.job.run}, not in {message.run}"
