@@ -64,12 +64,13 @@ class _Progress:
 class Coordinator:
     """The state machine of the coordinator.
 
-    It greets the parties, compares their terms, rows and ids with its own, begins, and goes round
-    by round until its lead ends the run. What it will ask is kept on disk before it is asked, so
-    that a coordinator that was killed asks the same again. It never mixes rounds: every party
-    answers the round it was asked for, or the run stops, to be resumed.
+    It greets the parties, compares their terms, rows and ids with its own, lets all of them
+    rehearse, so that none pays for a run that another refuses, begins, and goes round by round
+    until its lead ends the run. What it will ask is kept on disk before it is asked, so that a
+    coordinator that was killed asks the same again. It never mixes rounds: every party answers the
+    round it was asked for, or the run stops, to be resumed.
 
-    dry : greet and rehearse only; nothing is computed on the data's behalf, and nothing charged
+    dry : greet and rehearse only; nothing is charged
 
     >>> import numpy as np
     >>> from dpsvm.federation.store import MemoryStore
@@ -117,7 +118,7 @@ class Coordinator:
             if self._greeting:
                 return self._greeted(answers)
             if self._rehearsing:
-                return Turn({}, ended="checked")
+                return self._rehearsed(answers)
             return self._gathered(answers)
         except (ValueError, OSError) as error:
             return self._stop(str(error), number)
@@ -171,16 +172,23 @@ class Coordinator:
                     "the coordinator has no snapshot: begin another run"
                 )
         self._now.shape = shape
-        sizes = {"sizes": np.array(shape.sizes, dtype=np.int64)}
-        if self.dry:
-            self._make_lead(begun=False)
-            self._rehearsing = True
-            rehearse = Content("rehearse", sizes, {"rows": shape.rows})
-            return Turn(self._messages(NOT_BEGUN, [rehearse]))
         self._make_lead(begun=False)
+        self._rehearsing = True
+        return Turn(self._messages(NOT_BEGUN, [self._opening("rehearse")]))
+
+    def _rehearsed(self, replies: Sequence[Message]) -> Turn:
+        self._rehearsing = False
+        if any(reply.kind != "ready" for reply in replies):
+            raise Refusal("every party must be ready before a run begins")
+        if self.dry:
+            return Turn({}, ended="checked")
         self._now.stage, self._now.round = "beginning", 0
-        self._now.outbox = [Content("begin", sizes, {"rows": shape.rows})]
+        self._now.outbox = [self._opening("begin")]
         return self._send()
+
+    def _opening(self, kind: str) -> Content:
+        shape = self._now.shape
+        return Content(kind, {"sizes": np.array(shape.sizes, dtype=np.int64)}, {"rows": shape.rows})
 
     def _resumed(self, shape: Shape, hellos: Sequence[Message]) -> Turn:
         if shape != self._now.shape:
