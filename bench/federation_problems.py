@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import require_program
 
 from dpsvm.federation import Coordinator, Job, Party
 from dpsvm.federation.config import SiteConfig
@@ -91,12 +93,11 @@ class Problem:
         return parties, SiteConfig.load(self.site_file(OWNER)).coordinator(self.job)
 
     def kept(self) -> dict[str, str]:
-        """The digests of all models, and of the result; "" of one that is not there."""
-        paths = {name: self.run_folder(name) / "model.json" for name in PARTIES}
-        paths["result"] = self.run_folder(OWNER, "coordinator") / "result.json"
+        """The digests of all that sites keep: keys, models, the result, the last snapshots."""
+        paths = sorted(self.folder.glob("*/state/*/*/*"))
         return {
-            name: hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
-            for name, path in paths.items()
+            str(path.relative_to(self.folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in paths
         }
 
     def charges(self) -> dict[str, list[tuple[str, str]]]:
@@ -111,6 +112,13 @@ class Problem:
         """The epsilon spent, of every ledger."""
         ledgers = sorted(self.folder.glob("*/ledger.json"))
         return {path.parent.name: BudgetAccountant(path=path).total().epsilon for path in ledgers}
+
+
+def mpirun(arguments: list[str]) -> list[str]:
+    """The command that runs this Python as the coordinator and as each party."""
+    beside = Path(sys.executable).with_name("mpirun")
+    program = str(beside) if beside.is_file() else require_program("mpirun")
+    return [program, "-n", str(len(PARTIES) + 1), sys.executable, *arguments]
 
 
 def make_problem(
@@ -168,9 +176,7 @@ def _write_site(
     if private:
         text += "\n[budget]\n" + _toml({"ledger": "ledger.json"})
         relation = _RELATIONS[problem.job.algorithm]
-        BudgetAccountant(
-            200.0, 1e-3, neighbouring=relation, path=home / "ledger.json", create=True
-        )
+        BudgetAccountant(200.0, 1e-3, neighbouring=relation, path=home / "ledger.json", create=True)
     (home / "site.toml").write_text(text)
     if keys:
         for number, role in enumerate(("party", "coordinator")):
