@@ -81,10 +81,11 @@ def made_up(kind: str, random: Random) -> Message:
 
 @dataclass(frozen=True)
 class Scene:
-    """A party in the middle of a run, and what it was asked last and is asked next."""
+    """A party in the middle of a run, what it may be asked there, and what it answers."""
 
     make: Callable[[], Party]
-    questions: tuple[bytes, ...]
+    questions: tuple[bytes, ...]  # the next one of the run is the first
+    answer: bytes  # to that one
 
 
 def scenes() -> list[Scene]:
@@ -100,22 +101,24 @@ def scenes() -> list[Scene]:
 
 def _recorded(party: Party, parties: list[Party], coordinator: Coordinator) -> list[Scene]:
     """The scenes of a run; it has no ledger any more, so that a scene can be played again."""
-    questions: list[bytes] = []
+    asked: list[Message] = []
+    answers: list[bytes] = []
     stores: list[bytes | None] = []
 
     class Recorder(InProcessRunner):
         def deliver(self, messages: Mapping[str, Message]) -> dict[str, Message | None]:
-            questions.append(messages[party.site.name].encode())
             kept = party.store.path / "snapshot"  # type: ignore[attr-defined]
             stores.append(kept.read_bytes() if kept.exists() else None)
-            return super().deliver(messages)
+            found = super().deliver(messages)
+            asked.append(messages[party.site.name])
+            answers.append(found[party.site.name].encode())  # type: ignore[union-attr]
+            return found
 
     turn = Recorder(parties).run(coordinator)
     if turn.ended != "done":
         raise RuntimeError(f"the run to record ended as {turn.ended}: {turn.reason}")
     key = party.store.key(begun=True)
-    ledger: Any = _Endless(party.site.ledger.charges)  # type: ignore[union-attr]
-    site = replace(party.site, ledger=ledger)
+    charges = party.site.ledger.charges  # type: ignore[union-attr]
     for one in (*parties, coordinator):
         one.store.close()
 
@@ -123,32 +126,36 @@ def _recorded(party: Party, parties: list[Party], coordinator: Coordinator) -> l
         def make() -> Party:
             store = MemoryStore(key)
             store._snapshot = kept
-            ledger.paid = kept is not None
-            return Party(party.job, site, store)
+            ledger: Any = _Endless(charges, kept is not None)
+            return Party(party.job, replace(party.site, ledger=ledger), store)
 
         return make
 
-    return [
-        Scene(maker(kept), tuple(questions[max(0, at - 1) : at + 1]))
-        for at, kept in enumerate(stores)
-    ]
+    greet, begin = asked[:2]
+    others = [greet, begin, Message(begin.run, -1, "rehearse", begin.arrays, begin.scalars)]
+    found = []
+    for at, kept in list(enumerate(stores))[1:]:
+        questions = [asked[at], asked[at - 1], *others]
+        frames = tuple(message.encode() for message in questions)
+        found.append(Scene(maker(kept), frames, answers[at]))
+    return found
 
 
 class _Endless:
     """A ledger of a run that was charged, or was not yet: charges are forgotten."""
 
-    def __init__(self, charges: tuple[Charge, ...]) -> None:
-        self._charges, self.paid = charges, False
+    def __init__(self, charges: tuple[Charge, ...], paid: bool) -> None:
+        self._charges, self._paid = charges, paid
 
     @property
     def charges(self) -> tuple[Charge, ...]:
-        return self._charges if self.paid else ()
+        return self._charges if self._paid else ()
 
     def check(self, *_: Any, **__: Any) -> None:
         """It fits."""
 
     def spend(self, *_: Any, **__: Any) -> None:
-        self.paid = True
+        self._paid = True
 
     def remaining(self) -> float:
         return 1.0
@@ -318,6 +325,7 @@ class Findings:
     refused: Counter[str] = field(default_factory=Counter)
     answered: int = 0
     declined: int = 0
+    gone_on: int = 0
     measured: int = 0
     most: float = 0.0  # memory taken, over what is allowed
     faults: list[str] = field(default_factory=list)
@@ -380,9 +388,18 @@ class Findings:
         if (reply.run, reply.round) != (asked.run, asked.round) or reply.kind not in FROM_PARTY:
             self.fault("a wrong answer", how, reply.kind, data)
 
+    def go_on(self, scene: Scene, party: Party) -> None:
+        """The run's own question, after all of that: it must get the run's own answer."""
+        self.gone_on += 1
+        answer = party.handle_bytes(scene.questions[0])
+        if answer != scene.answer:
+            self.fault(
+                "another answer", "all that came before", answer[:200].decode("latin"), answer
+            )
+
 
 def fuzz(count: int, seed: int, progress: Callable[[int], None] = lambda done: None) -> Findings:
-    """Mutate so many times; every other one of what a party was asked, and is given to it."""
+    """Mutate so many times; every other time a question to a party, which is given it."""
     random, findings = np.random.default_rng(seed), Findings()
     kinds, played = list(FIELDS), scenes()
     parties: dict[int, Party] = {}
@@ -390,11 +407,14 @@ def fuzz(count: int, seed: int, progress: Callable[[int], None] = lambda done: N
         if number % 2:
             at = int(random.integers(len(played)))
             scene = played[at]
-            how, data = mutated(scene.questions[random.integers(len(scene.questions))], random)
+            data = scene.questions[random.integers(len(scene.questions))]
+            how, data = mutated(data, random) if random.random() < 0.98 else ("nothing", data)
             if at not in parties:
                 parties[at] = scene.make()
             held = parties[at].held
             findings.handle(how, data, parties[at])
+            if parties[at].held == held and random.random() < 0.02:
+                findings.go_on(scene, parties[at])
             if parties[at].held != held:
                 del parties[at]
         else:
@@ -419,10 +439,11 @@ def main() -> int:
     for how in sorted(set(found.decoded) | set(found.refused)):
         table.rows.append((how, found.decoded[how], found.refused[how]))
     verdicts = [
-        f"a message or a MessageError, an answer or a refusal: {found.total - len(found.faults)} "
-        f"of {found.total}",
+        f"anything but a message or a MessageError, a refusal or a right answer: "
+        f"{len(found.faults)} of {found.total}",
         f"given to parties: {found.answered + found.declined}, of which {found.answered} were "
         "still what is asked in a run, and were answered",
+        f"the run's own question, asked in between: {found.gone_on} times",
         f"memory: {found.measured} decodings measured, at most {found.most:.2f} of what is allowed "
         f"({FRAME_SHARE} x frame + {HEADER_SHARE} x header + {SLACK} bytes)",
     ]

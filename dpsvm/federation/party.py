@@ -22,7 +22,7 @@ from dpsvm.federation.site import (
 from dpsvm.federation.store import Phase, Store, StoreError, no_phase
 from dpsvm.privacy.minimiser import CertificateError
 from dpsvm.privacy.noise import Noise
-from dpsvm.privacy.stream import SecretStream
+from dpsvm.privacy.stream import KEY_BYTES, SecretStream
 
 NOT_BEGUN = -1
 """The round that a party holds before a run."""
@@ -102,14 +102,14 @@ class Party:
         """The answer to a message, or a refusal that says why there is none."""
         self.refused = None
         try:
+            if self._halfway:
+                self.restore()
             return self._handle(message)
         except (ValueError, CertificateError) as error:
             self.refused = told = str(error)
         except OSError as error:
             self.refused = f"{error.filename or 'a file'}: {error.strerror or error}"
             told = f"{self.site.name} cannot read or write one of its files"
-        if self._halfway:
-            self.restore()
         return refusal(self.job.run, message.round, told)
 
     def handle_bytes(self, data: bytes) -> bytes:
@@ -137,7 +137,11 @@ class Party:
 
     def restore(self) -> None:
         """Go on from the store; refuse what does not fit to the job or to the ledger."""
-        self._now, self._halfway = _Progress(), False
+        self._halfway = True  # until it has succeeded
+        self._now = self._restored()
+        self._halfway = False
+
+    def _restored(self) -> _Progress:
         kept = self.store.load()
         if kept is None:
             if charged(self.site, self._label) is not None:
@@ -145,18 +149,19 @@ class Party:
                     f"run {self.job.run} was charged to the ledger of {self.site.name}, and its "
                     "snapshot is lost: it cannot go on. Begin another run"
                 )
-            return
+            return _Progress()
         if kept["job"] != self.job.digest or kept["party"] != self.site.name:
             raise StoreError(f"run {self.job.run} was begun with other terms, or by another party")
         if kept["held"] == NOT_BEGUN:
-            return  # killed on the way to the charge, or just after it
+            return _Progress()  # killed on the way to the charge, or just after it
         rows, sizes, columns = kept["shape"]
         shape = Shape(rows, tuple(sizes), columns)
-        member = self._make_member(shape, begun=True)
+        self._stream = SecretStream(self.store.key(begun=True))
+        member = self._make_member(shape, self._stream)
         self._require_charge(member)
         member.recall(kept["member"])
         reply = self._message(kept["held"], Content(*kept["reply"]))
-        self._now = _Progress(kept["held"], kept["asked"], reply, shape, member, kept["ended"])
+        return _Progress(kept["held"], kept["asked"], reply, shape, member, kept["ended"])
 
     def _require_charge(self, member: Member) -> None:
         found = charged(self.site, self._label)
@@ -178,7 +183,7 @@ class Party:
             self.stopped = message.text("reason")
             return self._message(message.round, Content("ended"))
         if message.kind == "rehearse":
-            member = self._make_member(self._shape_of(message), begun=False, rehearse=True)
+            member = self._make_member(self._shape_of(message), SecretStream(bytes(KEY_BYTES)))
             check_affordable(self.site, member.price)
             return self._message(message.round, Content("ready"))
         acts: dict[str, Callable[[Message], Content]] = {"begin": self._begin, "end": self._end}
@@ -216,7 +221,8 @@ class Party:
     def _begin(self, message: Message) -> Content:
         shape = self._shape_of(message)
         before = charged(self.site, self._label) is not None
-        member = self._make_member(shape, begun=before)
+        self._stream = SecretStream(self.store.key(begun=before))
+        member = self._make_member(shape, self._stream)
         if not before:
             check_affordable(self.site, member.price)
         self._now.shape = shape
@@ -268,10 +274,8 @@ class Party:
             )
         return Shape(rows, sizes, self.site.columns if network else 0)
 
-    def _make_member(self, shape: Shape, *, begun: bool, rehearse: bool = False) -> Member:
-        key = bytes(32) if rehearse else self.store.key(begun=begun)
-        self._stream = SecretStream(key)
-        return make_member(self.job, self.place, self.site, shape, Noise(self._stream))
+    def _make_member(self, shape: Shape, stream: SecretStream) -> Member:
+        return make_member(self.job, self.place, self.site, shape, Noise(stream))
 
     def _message(self, number: int, content: Content) -> Message:
         return Message(self.job.run, number, content.kind, content.arrays, content.scalars)
