@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 from common import Table, arguments, note, run, write_results
-from federation_problems import PROBLEMS, make_problem
+from federation_sites import PROBLEMS, make_problem
 
 from dpsvm.federation import FIELDS, Coordinator, InProcessRunner, MemoryStore, Message, Party
 from dpsvm.federation.frames import MAGIC
