@@ -24,16 +24,17 @@ void for_each_entry(const CsrView<V, I>& view, Index row, const Visit& visit) {
     if (view.values[e] != 0) visit(static_cast<Index>(view.columns[e]), view.values[e]);
 }
 
-// |x|^2 of a row, its entries added in order.
-template <class T>
-T squared_norm(const Matrix& matrix, Index row) {
-  T sum{};
-  std::visit(
-      [&](const auto& view) {
-        for_each_entry(view, row, [&](Index, auto value) { sum += static_cast<T>(value) * static_cast<T>(value); });
-      },
-      matrix);
-  return sum;
+// Entries, and rows, that take long enough to read that another thread may be woken for them.
+constexpr Index kWorthAThread = Index{1} << 15;  // entries
+
+template <class V>
+Index rows_worth_a_thread(const DenseView<V>& view) {
+  return kWorthAThread / std::max<Index>(view.cols, 1) + 1;
+}
+
+template <class V, class I>
+Index rows_worth_a_thread(const CsrView<V, I>& view) {
+  return kWorthAThread * view.rows / std::max<Index>(static_cast<Index>(view.offsets[view.rows]), 1) + 1;
 }
 
 class ColumnMap {
@@ -54,6 +55,7 @@ class ColumnMap {
   }
 
   Index size() const { return size_; }
+  bool renumbered() const { return renumbered_; }
 
   // The number of a column, or -1 if it occurs in none of the rows.
   Index operator[](Index column) const {
@@ -69,5 +71,27 @@ class ColumnMap {
   bool renumbered_ = false;
   std::vector<Index> kept_;  // [size_] if renumbered
 };
+
+// A row written out to dense[columns.size()]; its entries in columns that are not kept are left out.
+template <class T, class View>
+void scatter_row(const View& view, const ColumnMap& columns, Index row, T* dense) {
+  std::fill_n(dense, columns.size(), T{});
+  for_each_entry(view, row, [&](Index k, auto value) {
+    const Index at = columns[k];
+    if (at >= 0) dense[at] = static_cast<T>(value);
+  });
+}
+
+template <class T, class View>
+void write_row(const View& view, const ColumnMap& columns, Index row, T* dense) {
+  scatter_row(view, columns, row, dense);
+}
+
+// A zero keeps its sign here, which no sum that starts at 0 shows.
+template <class T, class V>
+void write_row(const DenseView<V>& view, const ColumnMap& columns, Index row, T* dense) {
+  if (columns.renumbered()) return scatter_row(view, columns, row, dense);
+  std::copy_n(view.row(row), view.cols, dense);
+}
 
 }  // namespace dpsvm

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "norms.hpp"
 #include "samples.hpp"
 #include "simd.hpp"
 
@@ -43,10 +44,10 @@ template <class T>
 class DotKernel final : public Kernel {
  public:
   DotKernel(const Matrix& matrix, const std::vector<Index>& rows, const KernelSpec& spec, ThreadPool& pool)
-      : spec_(spec), samples_(make_samples<T>(matrix, rows, true)), pool_(pool) {
-    squared_.reserve(rows.size());
-    for (Index row : rows) squared_.push_back(squared_norm<T>(matrix, row));
-  }
+      : spec_(spec),
+        samples_(make_samples<T>(matrix, rows, true, pool)),
+        squared_(squared_norms<T>(matrix, rows, pool)),
+        pool_(pool) {}
 
   Index size() const override { return samples_->size(); }
   Index together() const override { return samples_->together(); }

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <vector>
 
+#include "norms.hpp"
 #include "samples.hpp"
 #include "simd.hpp"
 
@@ -68,8 +69,7 @@ class Decision {
 
 // Calls piece(first, last) for ranges of queries, in parallel; false if cancelled on the way.
 template <class Piece>
-bool in_pieces(Index queries, Index at_once, int threads, Watch& watch, const Piece& piece) {
-  ThreadPool pool(threads);
+bool in_pieces(Index queries, Index at_once, ThreadPool& pool, Watch& watch, const Piece& piece) {
   std::atomic<bool> cancelled{false};
   const Index count = (queries + at_once - 1) / at_once;
   pool.run(
@@ -87,35 +87,38 @@ bool in_pieces(Index queries, Index at_once, int threads, Watch& watch, const Pi
   return !cancelled;
 }
 
-std::vector<Index> first_rows(Index n) {
-  std::vector<Index> all(n);
-  std::iota(all.begin(), all.end(), Index{0});
-  return all;
+std::vector<Index> consecutive(Index first, Index last) {
+  std::vector<Index> rows(last - first);
+  std::iota(rows.begin(), rows.end(), first);
+  return rows;
 }
 
 template <class T>
 bool by_dots(const PredictInput& input, double* out, Watch& watch) {
-  const auto rows = make_samples<T>(input.support_vectors, first_rows(input.n_sv), false);
+  ThreadPool pool(input.threads);
+  const auto all = consecutive(0, input.n_sv);
+  const auto rows = make_samples<T>(input.support_vectors, all, false, pool);
+  const auto squared = squared_norms<T>(input.support_vectors, all, pool);
   const Index features = rows->features();
-  std::vector<T> squared(input.n_sv);
-  for (Index s = 0; s < input.n_sv; ++s) squared[s] = squared_norm<T>(input.support_vectors, s);
 
   const Decision decision(input);
   const Index width = (input.n_sv + Samples<T>::kAlign - 1) / Samples<T>::kAlign * Samples<T>::kAlign;
   const Index line_bytes = (width + features + 1) * static_cast<Index>(sizeof(T));
   const Index fitting = std::clamp<Index>(kBlockBytes / line_bytes, 1, kMaxQueries);
   const Index at_once = fitting < kWhole ? fitting : fitting - fitting % kWhole;
-  return in_pieces(row_count(input.x), at_once, input.threads, watch, [&](Index first, Index last) {
+  return in_pieces(row_count(input.x), at_once, pool, watch, [&](Index first, Index last) {
     const Index count = last - first;
     Queries<T> packed;
-    std::vector<T> dense(count * features), k(Samples<T>::lines(count) * width + Samples<T>::kAlign);
+    const std::unique_ptr<T[]> dense(new T[count * features]);
+    const std::unique_ptr<T[]> k(new T[Samples<T>::lines(count) * width + Samples<T>::kAlign]);
     std::vector<double> line(input.n_sv);
-    for (Index q = 0; q < count; ++q) rows->expand_query(input.x, first + q, dense.data() + q * features);
-    rows->pack(dense.data(), count, packed);
-    rows->dots(packed, count, 0, input.n_sv, k.data(), width);
+    for (Index q = 0; q < count; ++q) rows->expand_query(input.x, first + q, dense.get() + q * features);
+    rows->pack(dense.get(), count, packed);
+    rows->dots(packed, count, 0, input.n_sv, k.get(), width);
+    const auto of_queries = squared_norms<T>(input.x, consecutive(first, last));
     for (Index q = 0; q < count; ++q) {
-      apply_kernel(input.kernel, squared_norm<T>(input.x, first + q), squared.data(), k.data() + q * width, input.n_sv);
-      std::copy_n(k.data() + q * width, input.n_sv, line.data());
+      apply_kernel(input.kernel, of_queries[q], squared.data(), k.get() + q * width, input.n_sv);
+      std::copy_n(k.get() + q * width, input.n_sv, line.data());
       decision.values(line.data(), out + (first + q) * decision.pairs());
     }
   });
@@ -125,7 +128,7 @@ bool by_dots(const PredictInput& input, double* out, Watch& watch) {
 class Weights {
  public:
   explicit Weights(const PredictInput& input)
-      : columns_(std::visit([&](const auto& view) { return ColumnMap(view, first_rows(input.n_sv)); },
+      : columns_(std::visit([&](const auto& view) { return ColumnMap(view, consecutive(0, input.n_sv)); },
                             input.support_vectors)),
         decision_(input) {}
 
@@ -170,7 +173,8 @@ class Weights {
 bool by_weights(const PredictInput& input, Weights& weights, double* out, Watch& watch) {
   weights.fill(input.support_vectors);
   const Index pairs = Decision(input).pairs();
-  return in_pieces(row_count(input.x), kMaxQueries, input.threads, watch, [&](Index first, Index last) {
+  ThreadPool pool(input.threads);
+  return in_pieces(row_count(input.x), kMaxQueries, pool, watch, [&](Index first, Index last) {
     for (Index q = first; q < last; ++q) weights.decide(input.x, q, input.rho, out + q * pairs);
   });
 }
@@ -203,7 +207,8 @@ bool by_gram(const PredictInput& input, double* out, Watch& watch) {
   Places places;  // (column of x, support vector), ascending
   for (Index s = 0; s < input.n_sv; ++s) places.emplace_back(input.support[s], s);
   std::sort(places.begin(), places.end());
-  return in_pieces(row_count(input.x), kMaxQueries, input.threads, watch, [&](Index first, Index last) {
+  ThreadPool pool(input.threads);
+  return in_pieces(row_count(input.x), kMaxQueries, pool, watch, [&](Index first, Index last) {
     std::vector<double> line(input.n_sv);
     for (Index q = first; q < last; ++q) {
       std::visit([&](const auto& view) { pick(view, q, places, line); }, input.x);

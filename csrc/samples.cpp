@@ -1,6 +1,7 @@
 #include "samples.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <new>
 #include <utility>
@@ -23,11 +24,10 @@ struct AlignedFree {
 };
 
 template <class T>
-std::unique_ptr<T[], AlignedFree> aligned_zeros(Index n) {
+std::unique_ptr<T[], AlignedFree> aligned_array(Index n) {
   const auto bytes = static_cast<std::size_t>((n * sizeof(T) + kPanelBytes - 1) / kPanelBytes + 1) * kPanelBytes;
   auto* p = static_cast<T*>(std::aligned_alloc(kPanelBytes, bytes));
   if (!p) throw std::bad_alloc();
-  std::fill_n(p, bytes / sizeof(T), T{});
   return std::unique_ptr<T[], AlignedFree>(p);
 }
 
@@ -60,19 +60,22 @@ void shared_bits(const std::uint64_t* rows, Index n, Index words, const std::uin
 template <class T>
 class PanelSamples final : public Samples<T> {
  public:
-  PanelSamples(Index size, ColumnMap columns)
+  template <class View>
+  PanelSamples(const View& view, const std::vector<Index>& rows, ColumnMap columns, ThreadPool& pool)
       : Samples<T>(std::move(columns)),
-        size_(size),
+        size_(static_cast<Index>(rows.size())),
         features_(this->features()),
-        values_(aligned_zeros<T>((size + kPanel<T> - 1) / kPanel<T> * kPanel<T> * features_)) {}
+        values_(aligned_array<T>((size_ + kPanel<T> - 1) / kPanel<T> * kPanel<T> * features_)) {
+    const Index panels = (size_ + kPanel<T> - 1) / kPanel<T>;
+    pool.run_ranges(panels, kWorthAThread / (kPanel<T> * features_) + 1, [&](Index first, Index last) {
+      for (Index p = first; p < last; ++p) fill(view, rows.data(), p * kPanel<T>);
+    });
+  }
 
   Index together() const override {
     const Index bytes = size_ * features_ * static_cast<Index>(sizeof(T));
     return bytes > kLastCacheBytes ? 16 : bytes > kCacheBytes ? 8 : 1;
   }
-
-  T& at(Index i, Index k) { return values_[(i / kPanel<T> * features_ + k) * kPanel<T> + i % kPanel<T>]; }
-  T at(Index i, Index k) const { return const_cast<PanelSamples&>(*this).at(i, k); }
 
   Index size() const override { return size_; }
 
@@ -102,6 +105,32 @@ class PanelSamples final : public Samples<T> {
   }
 
  private:
+  T& at(Index i, Index k) { return values_[(i / kPanel<T> * features_ + k) * kPanel<T> + i % kPanel<T>]; }
+  T at(Index i, Index k) const { return const_cast<PanelSamples&>(*this).at(i, k); }
+
+  // Writes the panel of the rows from `first` on; a last one that is not full is filled up with zeros.
+  template <class View>
+  void fill(const View& view, const Index* rows, Index first) {
+    scatter(view, rows, first);
+  }
+
+  template <class V>
+  void fill(const DenseView<V>& view, const Index* rows, Index first) {
+    if (this->columns_.renumbered() || size_ - first < kPanel<T>) return scatter(view, rows, first);
+    const V* x[kPanel<T>];
+    for (Index r = 0; r < kPanel<T>; ++r) x[r] = view.row(rows[first + r]);
+    T* panel = &at(first, 0);
+    for (Index k = 0; k < features_; ++k)
+      for (Index r = 0; r < kPanel<T>; ++r) panel[k * kPanel<T> + r] = static_cast<T>(x[r][k]);
+  }
+
+  template <class View>
+  void scatter(const View& view, const Index* rows, Index first) {
+    std::fill_n(&at(first, 0), kPanel<T> * features_, T{});
+    for (Index i = first; i < std::min(size_, first + kPanel<T>); ++i)
+      for_each_entry(view, rows[i], [&](Index k, auto value) { at(i, this->columns_[k]) = static_cast<T>(value); });
+  }
+
   Index size_, features_;
   std::unique_ptr<T[], AlignedFree> values_;
 };
@@ -227,15 +256,53 @@ class BitSamples final : public Samples<T> {
   std::vector<std::uint64_t> bits_;  // [size][words]
 };
 
+struct Count {
+  Index entries = 0, ones = 0;  // not zero, and among them those that are 1
+};
+
+template <class View>
+Count count_row(const View& view, Index row) {
+  Count count;
+  for_each_entry(view, row, [&](Index, auto value) {
+    ++count.entries;
+    count.ones += value == 1;
+  });
+  return count;
+}
+
+// Without branches, several at once.
+template <class V>
+Count count_row(const DenseView<V>& view, Index row) {
+  const V* x = view.row(row);
+  Count count;
+  for (Index k = 0; k < view.cols; ++k) {
+    count.entries += x[k] != 0;
+    count.ones += x[k] == 1;
+  }
+  return count;
+}
+
+template <class View>
+Count count_rows(const View& view, const std::vector<Index>& rows, ThreadPool& pool) {
+  std::atomic<Index> entries{0}, ones{0};
+  pool.run_ranges(static_cast<Index>(rows.size()), rows_worth_a_thread(view), [&](Index first, Index last) {
+    Count sum;
+    for (Index i = first; i < last; ++i) {
+      const Count row = count_row(view, rows[i]);
+      sum.entries += row.entries;
+      sum.ones += row.ones;
+    }
+    entries += sum.entries;
+    ones += sum.ones;
+  });
+  return {entries, ones};
+}
+
 template <class T, class View>
-std::unique_ptr<Samples<T>> copy(const View& view, const std::vector<Index>& rows, bool for_each_other) {
+std::unique_ptr<Samples<T>> copy(const View& view, const std::vector<Index>& rows, bool for_each_other,
+                                 ThreadPool& pool) {
   const auto n = static_cast<Index>(rows.size());
-  Index entries = 0, ones = 0;
-  for (Index row : rows)
-    for_each_entry(view, row, [&](Index, auto value) {
-      ++entries;
-      ones += value == 1;
-    });
+  const auto [entries, ones] = count_rows(view, rows, pool);
 
   const ColumnMap columns(view, rows);
   const double all = static_cast<double>(n) * static_cast<double>(columns.size());
@@ -244,12 +311,8 @@ std::unique_ptr<Samples<T>> copy(const View& view, const std::vector<Index>& row
     for (Index i = 0; i < n; ++i) for_each_entry(view, rows[i], [&](Index k, auto) { bits->set(i, columns[k]); });
     return bits;
   }
-  if (static_cast<double>(entries) > kDenseEnough * all) {
-    auto panels = std::make_unique<PanelSamples<T>>(n, columns);
-    for (Index i = 0; i < n; ++i)
-      for_each_entry(view, rows[i], [&](Index k, auto value) { panels->at(i, columns[k]) = static_cast<T>(value); });
-    return panels;
-  }
+  if (static_cast<double>(entries) > kDenseEnough * all)
+    return std::make_unique<PanelSamples<T>>(view, rows, columns, pool);
   auto sparse = std::make_unique<SparseSamples<T>>(columns);
   sparse->reserve(n, entries);
   for (Index row : rows) {
@@ -264,11 +327,12 @@ std::unique_ptr<Samples<T>> copy(const View& view, const std::vector<Index>& row
 }  // namespace
 
 template <class T>
-std::unique_ptr<Samples<T>> make_samples(const Matrix& matrix, const std::vector<Index>& rows, bool for_each_other) {
-  return std::visit([&](const auto& view) { return copy<T>(view, rows, for_each_other); }, matrix);
+std::unique_ptr<Samples<T>> make_samples(const Matrix& matrix, const std::vector<Index>& rows, bool for_each_other,
+                                         ThreadPool& pool) {
+  return std::visit([&](const auto& view) { return copy<T>(view, rows, for_each_other, pool); }, matrix);
 }
 
-template std::unique_ptr<Samples<float>> make_samples<float>(const Matrix&, const std::vector<Index>&, bool);
-template std::unique_ptr<Samples<double>> make_samples<double>(const Matrix&, const std::vector<Index>&, bool);
+template std::unique_ptr<Samples<float>> make_samples<float>(const Matrix&, const std::vector<Index>&, bool, ThreadPool&);
+template std::unique_ptr<Samples<double>> make_samples<double>(const Matrix&, const std::vector<Index>&, bool, ThreadPool&);
 
 }  // namespace dpsvm

@@ -7,6 +7,7 @@
 #include "columns.hpp"
 #include "matrix.hpp"
 #include "simd.hpp"
+#include "threads.hpp"
 #include "types.hpp"
 
 namespace dpsvm {
@@ -37,15 +38,7 @@ class Samples {
   // Row i of another matrix with as many columns, written out to dense[features()]; what it has in columns that are not
   // kept meets only zeros.
   void expand_query(const Matrix& queries, Index i, T* dense) const {
-    std::fill_n(dense, features(), T{});
-    std::visit(
-        [&](const auto& view) {
-          for_each_entry(view, i, [&](Index k, auto value) {
-            const Index at = columns_[k];
-            if (at >= 0) dense[at] = static_cast<T>(value);
-          });
-        },
-        queries);
+    std::visit([&](const auto& view) { write_row(view, columns_, i, dense); }, queries);
   }
 
   // Row i written out to dense[features()].
@@ -73,8 +66,9 @@ class Samples {
 
 // Copies the named rows of `matrix`, dense or not: to sets of bits where all entries are 0 or 1 and that is shorter, to
 // panels where enough entries are not zero, else to compressed rows. Sets of bits can be multiplied with each other only:
-// `for_each_other` says that no other query will come.
+// `for_each_other` says that no other query will come. The threads of `pool` share the copying.
 template <class T>
-std::unique_ptr<Samples<T>> make_samples(const Matrix& matrix, const std::vector<Index>& rows, bool for_each_other);
+std::unique_ptr<Samples<T>> make_samples(const Matrix& matrix, const std::vector<Index>& rows, bool for_each_other,
+                                         ThreadPool& pool);
 
 }  // namespace dpsvm

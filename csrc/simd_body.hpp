@@ -286,11 +286,12 @@ inline __attribute__((always_inline)) void few_queries(const T* panels, Index n,
   for (; p < n; ++p) against(p, std::integral_constant<int, 1>());
 }
 
-// Panels outside, queries inside: panels are read from memory once for all the queries.
-template <class V, int R, class T>
+// Panels outside, queries inside: panels are read from memory once for all the queries. W of these at a time use the
+// registers best; what is left over is taken R and then fewer at a time.
+template <class V, int W, int R, class T>
 void dots(const T* panels, Index n_panels, Index depth, const T* const* queries, Index count, T* out,
           Index ld) {
-  const Index many = count - count % R;
+  const Index most = count - count % W, many = count - (count - most) % R;
   for (Index p = 0; p < n_panels; p += kGroup) {
     const Index n = n_panels - p < kGroup ? n_panels - p : kGroup;
     const T* here = panels + p * depth * kPanel<T>;
@@ -301,7 +302,10 @@ void dots(const T* panels, Index n_panels, Index depth, const T* const* queries,
       for (Index q = 0; q < n && many > 0; ++q) {
         const T* panel = here + q * depth * kPanel<T>;
         const T* next = q + 1 < n ? panel + (depth + from) * kPanel<T> : next_share;
-        many_queries<V, R>(panel, depth, from, end, queries, many, to + q * kPanel<T>, ld, next);
+        T* line = to + q * kPanel<T>;
+        if (most > 0) many_queries<V, W>(panel, depth, from, end, queries, most, line, ld, next);
+        if (many > most)
+          many_queries<V, R>(panel, depth, from, end, queries + most, many - most, line + most * ld, ld, next);
       }
       Index r = many;
       for (; r + 2 <= count; r += 2) few_queries<V, 2, 2>(here, n, depth, from, end, queries + r, to + r * ld, ld);
@@ -311,16 +315,17 @@ void dots(const T* panels, Index n_panels, Index depth, const T* const* queries,
   }
 }
 
-constexpr int kQueries = DPSVM_VECTOR_BYTES == 16 ? 2 : DPSVM_VECTOR_BYTES == 32 ? 4 : 8;
+constexpr int kQueries = DPSVM_VECTOR_BYTES == 16 ? 2 : DPSVM_VECTOR_BYTES == 32 ? 6 : 8;
+constexpr int kLeftOver = kQueries == 6 ? 4 : kQueries;
 
 void dots_f64(const double* panels, Index n_panels, Index depth, const double* const* queries,
               Index count, double* out, Index ld) {
-  dots<Vd, kQueries>(panels, n_panels, depth, queries, count, out, ld);
+  dots<Vd, kQueries, kLeftOver>(panels, n_panels, depth, queries, count, out, ld);
 }
 
 void dots_f32(const float* panels, Index n_panels, Index depth, const float* const* queries,
               Index count, float* out, Index ld) {
-  dots<Vf, kQueries>(panels, n_panels, depth, queries, count, out, ld);
+  dots<Vf, kQueries, kLeftOver>(panels, n_panels, depth, queries, count, out, ld);
 }
 
 template <class V, class T>

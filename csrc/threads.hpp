@@ -1,6 +1,7 @@
 // A pool of threads that belongs to one call. The calling thread works too.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <exception>
@@ -31,6 +32,12 @@ class ThreadPool {
       return;
     }
     start(count, [](const void* t, Index k) { (*static_cast<const Task*>(t))(k); }, &task, idle);
+  }
+
+  // Calls task(first, last) for ranges of `step` that together make up [0, n), likewise.
+  template <class Task>
+  void run_ranges(Index n, Index step, const Task& task) {
+    run((n + step - 1) / step, [&](Index k) { task(k * step, std::min(n, (k + 1) * step)); });
   }
 
  private:

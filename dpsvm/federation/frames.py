@@ -40,7 +40,8 @@ class FrameError(ValueError):
 def pack(content: Any, arrays: Sequence[NDArray[Any]] = (), *, strict: bool = True) -> bytes:
     """A frame of some content that JSON can hold, and of arrays of float64 or int64.
 
-    strict : refuse NaN and infinity in the content (arrays may hold them)
+    strict : names in order, so that equal contents have equal bytes, and neither NaN nor infinity
+        outside of arrays
 
     >>> content, [array] = unpack(pack({"round": 3}, [np.array([0.5, 1.0])]))
     >>> content, array
@@ -56,7 +57,7 @@ def pack(content: Any, arrays: Sequence[NDArray[Any]] = (), *, strict: bool = Tr
     text = json.dumps(
         {"content": content, "arrays": described},
         allow_nan=not strict,
-        sort_keys=True,
+        sort_keys=strict,
         separators=(",", ":"),
     ).encode()
     body = b"".join([MAGIC, len(text).to_bytes(4, "little"), text, *parts])

@@ -22,7 +22,7 @@ from dpsvm.federation.site import (
 from dpsvm.federation.store import Phase, Store, StoreError, no_phase
 from dpsvm.privacy.minimiser import CertificateError
 from dpsvm.privacy.noise import Noise
-from dpsvm.privacy.stream import KEY_BYTES, SecretStream
+from dpsvm.privacy.stream import SecretStream
 
 NOT_BEGUN = -1
 """The round that a party holds before a run."""
@@ -156,8 +156,7 @@ class Party:
             return _Progress()  # killed on the way to the charge, or just after it
         rows, sizes, columns = kept["shape"]
         shape = Shape(rows, tuple(sizes), columns)
-        self._stream = SecretStream(self.store.key(begun=True))
-        member = self._make_member(shape, self._stream)
+        member = self._make_member(shape, begun=True)
         self._require_charge(member)
         member.recall(kept["member"])
         reply = self._message(kept["held"], Content(*kept["reply"]))
@@ -183,8 +182,7 @@ class Party:
             self.stopped = message.text("reason")
             return self._message(message.round, Content("ended"))
         if message.kind == "rehearse":
-            member = self._make_member(self._shape_of(message), SecretStream(bytes(KEY_BYTES)))
-            check_affordable(self.site, member.price)
+            self._rehearse(self._shape_of(message))
             return self._message(message.round, Content("ready"))
         acts: dict[str, Callable[[Message], Content]] = {"begin": self._begin, "end": self._end}
         return self._once(message, acts.get(message.kind, self._answer))
@@ -221,8 +219,7 @@ class Party:
     def _begin(self, message: Message) -> Content:
         shape = self._shape_of(message)
         before = charged(self.site, self._label) is not None
-        self._stream = SecretStream(self.store.key(begun=before))
-        member = self._make_member(shape, self._stream)
+        member = self._make_member(shape, begun=before)
         if not before:
             check_affordable(self.site, member.price)
         self._now.shape = shape
@@ -274,8 +271,15 @@ class Party:
             )
         return Shape(rows, sizes, self.site.columns if network else 0)
 
-    def _make_member(self, shape: Shape, stream: SecretStream) -> Member:
-        return make_member(self.job, self.place, self.site, shape, Noise(stream))
+    def _rehearse(self, shape: Shape) -> None:
+        """Build all that a run needs, and drop it: what would be refused then is refused now."""
+        member = make_member(self.job, self.place, self.site, shape, Noise(SecretStream(bytes(32))))
+        if charged(self.site, self._label) is None:
+            check_affordable(self.site, member.price)
+
+    def _make_member(self, shape: Shape, *, begun: bool) -> Member:
+        self._stream = SecretStream(self.store.key(begun=begun))
+        return make_member(self.job, self.place, self.site, shape, Noise(self._stream))
 
     def _message(self, number: int, content: Content) -> Message:
         return Message(self.job.run, number, content.kind, content.arrays, content.scalars)

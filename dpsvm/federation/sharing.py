@@ -78,8 +78,10 @@ class SharingMember:
         """Its part of every sample's prediction."""
         if message.kind != "price":
             raise Refusal(f"a price is awaited, got a {message.kind}")
-        keep = bool(message.scalars["keep"])
-        broadcast = Broadcast(message.round, message.arrays["price"], message.real("rho"), keep)
+        price, rho = message.arrays["price"], message.real("rho")
+        if not np.all(np.isfinite(price)) or rho <= 0.0:
+            raise Refusal("a price of finite numbers and a rho above 0 are needed")
+        broadcast = Broadcast(message.round, price, rho, bool(message.scalars["keep"]))
         return Content("contribution", {"prediction": self._party.answer(broadcast).prediction})
 
     def close(self, message: Message) -> dict[str, Any]:

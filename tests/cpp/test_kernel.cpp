@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "check.hpp"
+#include "norms.hpp"
 #include "qmatrix.hpp"
 #include "samples.hpp"
 
@@ -67,6 +68,33 @@ void layouts_agree_to_the_bit(const KernelSpec& spec, double zeros, bool one_hot
   }
   CHECK(std::fabs(dense->diagonal(3) - formula(spec, &cloud.x[11 * d], &cloud.x[11 * d], d)) < 1e-12);
   CHECK_EQUAL(dense->diagonal(3), sparse->diagonal(3));
+}
+
+// Enough rows that threads share the copying of them, the last panel not full.
+template <class T>
+void copies_do_not_depend_on_threads(double zeros) {
+  const Index n = 1203, d = 70;
+  const Cloud cloud = make_cloud(n, d, zeros, 8);
+  std::vector<T> x(cloud.x.begin(), cloud.x.end());
+  for (std::size_t e = 0; e < x.size(); e += 9) x[e] = T{-0.0};
+  const DenseView<T> view{x.data(), n, d, d};
+  auto rows = all_rows(n);
+  std::reverse(rows.begin() + 5, rows.end());
+  ThreadPool alone(1), three(3);
+  const KernelSpec spec;
+  const auto a = make_kernel(view, rows, spec, alone), b = make_kernel(view, rows, spec, three);
+  const std::vector<Index> some = {0, 6, 1199, 1202};
+  const auto values = block(*a, some, 0, n);
+  CHECK(values == block(*b, some, 0, n));
+  for (std::size_t r = 0; r < some.size(); ++r) CHECK(std::fabs(values[r * n + some[r]] - 1) < 1e-5);
+
+  const auto squared = squared_norms<T>(view, rows, three);
+  CHECK(squared == squared_norms<T>(view, rows));
+  for (Index i = 0; i < n; ++i) {
+    T expected{};
+    for (Index k = 0; k < d; ++k) expected += view.row(rows[i])[k] * view.row(rows[i])[k];
+    CHECK_EQUAL(squared[i], expected);
+  }
 }
 
 void far_columns_cost_nothing() {
@@ -156,6 +184,10 @@ int main() {
     layouts_agree_to_the_bit(spec, 0.1, false);
     layouts_agree_to_the_bit(spec, 0.9, false);
     layouts_agree_to_the_bit(spec, 0.8, true);
+  }
+  for (double zeros : {0.1, 0.9}) {
+    copies_do_not_depend_on_threads<float>(zeros);
+    copies_do_not_depend_on_threads<double>(zeros);
   }
   cached_rows_survive_any_order_of_requests(false);
   cached_rows_survive_any_order_of_requests(true);

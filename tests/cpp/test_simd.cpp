@@ -214,7 +214,7 @@ int main() {
       updates_agree(*level, n, random);
     }
     for (Index panels : {1, 2, 4, 5, 9})
-      for (Index count : {1, 2, 3, 4, 7, 9, 19}) {
+      for (Index count : {1, 2, 3, 4, 7, 9, 10, 19, 23}) {
         dots_agree<double>(level->dots_f64, panels, 5, count, 0.0, random);
         dots_agree<float>(level->dots_f32, panels, 17, count, 1e-5, random);
         dots_agree<double>(level->dots_f64, panels, 600, count, 0.0, random);

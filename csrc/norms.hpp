@@ -1,0 +1,66 @@
+// Squared norms of rows.
+#pragma once
+
+#include <algorithm>
+#include <variant>
+#include <vector>
+
+#include "columns.hpp"
+#include "matrix.hpp"
+#include "threads.hpp"
+#include "types.hpp"
+
+namespace dpsvm {
+
+// |x|^2 of a row, its entries added in order.
+template <class T, class View>
+T squared_norm(const View& view, Index row) {
+  T sum{};
+  for_each_entry(view, row, [&](Index, auto value) { sum += static_cast<T>(value) * static_cast<T>(value); });
+  return sum;
+}
+
+template <class T, class View>
+void norms_of_rows(const View& view, const Index* rows, Index n, T* out) {
+  for (Index i = 0; i < n; ++i) out[i] = squared_norm<T>(view, rows[i]);
+}
+
+// Several rows at a time: each sum waits for its last addition. The zeros squared_norm leaves out change no sum.
+template <class T, class V>
+void norms_of_rows(const DenseView<V>& view, const Index* rows, Index n, T* out) {
+  constexpr Index kRows = 8;
+  Index i = 0;
+  for (; i + kRows <= n; i += kRows) {
+    const V* x[kRows];
+    for (Index r = 0; r < kRows; ++r) x[r] = view.row(rows[i + r]);
+    T sum[kRows] = {};
+    for (Index k = 0; k < view.cols; ++k)
+      for (Index r = 0; r < kRows; ++r) sum[r] += static_cast<T>(x[r][k]) * static_cast<T>(x[r][k]);
+    std::copy_n(sum, kRows, out + i);
+  }
+  for (; i < n; ++i) out[i] = squared_norm<T>(view, rows[i]);
+}
+
+// out[i] = |x|^2 of the row rows[i]; the threads of `pool` share them.
+template <class T>
+std::vector<T> squared_norms(const Matrix& matrix, const std::vector<Index>& rows, ThreadPool& pool) {
+  std::vector<T> out(rows.size());
+  std::visit(
+      [&](const auto& view) {
+        pool.run_ranges(static_cast<Index>(rows.size()), rows_worth_a_thread(view), [&](Index first, Index last) {
+          norms_of_rows(view, rows.data() + first, last - first, out.data() + first);
+        });
+      },
+      matrix);
+  return out;
+}
+
+template <class T>
+std::vector<T> squared_norms(const Matrix& matrix, const std::vector<Index>& rows) {
+  std::vector<T> out(rows.size());
+  std::visit([&](const auto& view) { norms_of_rows(view, rows.data(), static_cast<Index>(rows.size()), out.data()); },
+             matrix);
+  return out;
+}
+
+}  // namespace dpsvm
