@@ -387,6 +387,8 @@ class Findings:
         asked = Message.decode(data)
         if (reply.run, reply.round) != (asked.run, asked.round) or reply.kind not in FROM_PARTY:
             self.fault("a wrong answer", how, reply.kind, data)
+        if not all(np.isfinite(array).all() for array in reply.arrays.values()):
+            self.fault("an answer that is not finite", how, reply.kind, data)
 
     def go_on(self, scene: Scene, party: Party) -> None:
         """The run's own question, after all of that: it must get the run's own answer."""
