@@ -239,6 +239,18 @@ def test_damaged_messages_are_messages_or_refused() -> None:
     assert found.gone_on > 0
 
 
+@pytest.mark.parametrize("kind", ["greet", "rehearse"])
+def test_what_comes_before_a_run_belongs_to_no_round(kind: str, tmp_path: Path) -> None:
+    [party, *_], _ = sites.make_problem(tmp_path / "sites", "sharing").make()
+    terms = {"greet": {"version": 1, "job": party.job.digest}, "rehearse": {"rows": 24}}
+    sizes = {"greet": {}, "rehearse": {"sizes": np.array([3, 3, 3])}}
+    asked = [Message("trial", number, kind, sizes[kind], terms[kind]) for number in (-1, 0)]
+    assert party.handle(asked[0]).kind == {"greet": "hello", "rehearse": "ready"}[kind]
+    assert party.handle(asked[1]).text("reason") == (
+        f"a {kind} belongs to no round, got one for round 0"
+    )
+
+
 # --- a party whose disk fails
 
 
