@@ -47,6 +47,8 @@ def pack(content: Any, arrays: Sequence[NDArray[Any]] = (), *, strict: bool = Tr
     >>> content, array
     ({'round': 3}, array([0.5, 1. ]))
     """
+    if len(arrays) > _MOST_ARRAYS:
+        raise FrameError(f"{len(arrays)} arrays are too many for a frame")
     described, parts = [], []
     for array in arrays:
         name = _KINDS.get(array.dtype.kind)

@@ -201,3 +201,7 @@ def _check_field(kind: str, name: str, wanted: Numbers | Value, value: Any) -> N
 def _check_text(value: Any, name: str) -> None:
     if not isinstance(value, str) or len(value) > _LONGEST_TEXT:
         raise MessageError(f"{name} must be a text of at most {_LONGEST_TEXT} characters")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise MessageError(f"{name} must be a text that can be written in UTF-8") from None

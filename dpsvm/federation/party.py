@@ -179,6 +179,10 @@ class Party:
             raise Refusal(
                 f"{self.site.name} takes part in run {self.job.run}, not in {message.run}"
             )
+        if message.kind in ("greet", "rehearse") and message.round != NOT_BEGUN:
+            raise Refusal(
+                f"a {message.kind} belongs to no round, got one for round {message.round}"
+            )
         if message.kind == "greet":
             self._check_terms(message)
             return self.hello()
