@@ -63,6 +63,8 @@ def job_of(name: str, **changes: Any) -> Job:
     algorithm, settings, _ = SETTINGS[name]
     owner = None if algorithm == "network" else NAMES[0]
     fields: dict[str, Any] = {"run": "run-1", "settings": settings, "ids": algorithm != "network"}
+    if SETTINGS[name][2] and algorithm == "frank-wolfe":
+        fields["sizes"] = tuple(block.shape[1] for block in BLOCKS)
     fields |= changes
     return Job(algorithm=algorithm, parties=NAMES, label_owner=owner, **fields)
 

@@ -24,6 +24,7 @@ from federation_problems import (
     job_of,
     run,
 )
+from scipy import sparse
 
 from dpsvm.admm import NetworkADMM, SharingADMMClassifier
 from dpsvm.federation import (
@@ -220,6 +221,56 @@ def test_prices_that_are_not_finite_are_refused(wrong: float, tmp_path: Path) ->
     assert "finite numbers" in party.handle(price).text("reason")
 
 
+def test_huge_prices_do_not_show_which_rows_are_empty(tmp_path: Path) -> None:
+    table = sparse.csr_array(np.where(np.arange(30)[:, None] == 4, 0.0, BLOCKS[1]))
+    settings = {"rounds": 4, "rho": 0.05, "privacy": "column", "epsilon": 2.0, "delta": 1e-5}
+    settings |= {"column_norm": 3.0, "target_norm": 2.0}
+    job = job_of("sharing, private", settings=settings)
+    ledger = BudgetAccountant(100.0, 1e-4, neighbouring="column")
+    party = Party(job, Site("lab", table, ids=IDS, salt="s", ledger=ledger), MemoryStore())
+    sizes = {"sizes": np.array([3, 2, 2])}
+    assert party.handle(Message("run-1", 0, "begin", sizes, {"rows": 30})).kind == "ready"
+    huge = {"price": np.full(30, 1e308)}
+    price = Message("run-1", 1, "price", huge, {"rho": 0.05, "keep": False})
+    assert "finite numbers" in party.handle(price).text("reason")
+
+
+def test_no_party_answers_more_rounds_than_the_job_names(tmp_path: Path) -> None:
+    world = World.of(tmp_path, "sharing")
+    party, question = begun(world)
+    for number in range(1, 5):
+        asked = Message("run-1", number, "price", question.arrays, question.scalars)
+        assert party.handle(asked).kind == "contribution"
+    beyond = Message("run-1", 5, "price", question.arrays, question.scalars)
+    assert party.handle(beyond).text("reason") == "the job has 4 rounds, got round 5"
+
+
+def test_a_missed_certificate_closes_a_private_node_for_good(tmp_path: Path) -> None:
+    world = World.of(tmp_path, "network, private")
+    party, question = begun(world)
+    wild = Message("run-1", 1, "neighbours", {"weights": np.full((2, 7), 1e12)})
+    reason = party.handle(wild).text("reason")
+    assert "could not certify" in reason
+    assert party.handle(question).text("reason") == reason
+    party.store.close()
+    again = Party(world.job, world.site("lab"), world.store("lab"))
+    assert again.handle(question).text("reason") == reason
+
+
+def test_an_error_that_nobody_foresaw_is_a_refusal(tmp_path: Path) -> None:
+    party, question = begun(World.of(tmp_path, "sharing"))
+    party.store.save = None  # type: ignore[assignment]
+    assert party.handle(question).text("reason") == "lab failed, and knows why"
+    assert str(party.refused).startswith("TypeError")
+
+
+def test_a_ledger_without_end_can_say_hello() -> None:
+    ledger = BudgetAccountant(np.inf, 1e-4, neighbouring="row")
+    site = Site("lab", BLOCKS[1], ids=IDS, salt="s", ledger=ledger)
+    party = Party(job_of("sharing, private"), site, MemoryStore())
+    assert party.hello().scalars["budget"] is None
+
+
 def test_malformed_and_oversized_bytes_are_refused(tmp_path: Path) -> None:
     party, _ = begun(World.of(tmp_path, "sharing"))
     for data in (b"", b"not a message", b"DPSVMFR1" + bytes(40)):
@@ -293,6 +344,33 @@ def test_a_coordinator_that_lies_about_sizes_is_refused(tmp_path: Path) -> None:
     begin = Message("run-1", 0, "begin", {"sizes": np.array([3, 5, 2])}, {"rows": 30})
     assert "the coordinator thinks otherwise" in party.handle(begin).text("reason")
     assert world.charges()["lab"] == 0
+
+
+@pytest.mark.parametrize("sizes", [(1, 2, -2), (3, 2, 1), (0, 2, 2)])
+def test_the_noise_of_frank_wolfe_does_not_depend_on_what_a_coordinator_says(
+    sizes: tuple[int, ...], tmp_path: Path
+) -> None:
+    world = World.of(tmp_path, "frank-wolfe, private")
+    party = Party(world.job, world.site("lab"), world.store("lab"))
+    begin = Message("run-1", 0, "begin", {"sizes": np.array(sizes)}, {"rows": 30})
+    assert party.handle(begin).kind == "refusal"
+    assert world.charges()["lab"] == 0
+    turn, _ = run(World.of(tmp_path / "none", "frank-wolfe, private", sizes=None))
+    assert "needs sizes, the columns of each party" in turn.reason
+
+
+def test_sizes_that_were_not_agreed_are_refused(tmp_path: Path) -> None:
+    world = World.of(tmp_path, "frank-wolfe, private", sizes=(3, 2, 9))
+    assert stopped(world)[0] == "sizes of (3, 2, 9) were agreed, the parties have (3, 2, 2)"
+
+
+def test_rows_labels_and_ids_of_a_site_must_agree() -> None:
+    with pytest.raises(ValueError, match="lab has 30 rows and 29 labels"):
+        Site("lab", TABLE, labels=LABELS[:29])
+    with pytest.raises(ValueError, match="lab has 30 rows and 2 ids"):
+        Site("lab", TABLE, ids=("a", "b"))
+    with pytest.raises(ValueError, match="NaN"):
+        Site("lab", np.full((2, 2), np.nan))
 
 
 def test_entries_above_their_public_bound_are_refused_before_the_charge(tmp_path: Path) -> None:
@@ -480,6 +558,73 @@ def test_a_deleted_noise_key_of_a_begun_run_is_refused(name: str, tmp_path: Path
         run(world)
 
 
+def test_one_charge_does_not_pay_for_the_noise_of_two_folders(tmp_path: Path) -> None:
+    world = World.of(tmp_path, "sharing, private")
+    twins = [
+        Party(world.job, world.site("lab"), RunFolder(tmp_path / name, "run-1"))
+        for name in ("one", "two")
+    ]
+    assert twins[0].store.key(begun=False) != twins[1].store.key(begun=False)
+    begin = Message("run-1", 0, "begin", {"sizes": np.array([3, 2, 2])}, {"rows": 30})
+    assert twins[0].handle(begin).kind == "ready"
+    assert "for the noise key of this folder" in twins[1].handle(begin).text("reason")
+    assert world.charges()["lab"] == 1
+
+
+def test_a_label_owner_that_lost_its_folder_does_not_release_its_labels_again(
+    tmp_path: Path,
+) -> None:
+    world = World.of(tmp_path, "frank-wolfe, private")
+    assert interrupted(world, "hub", "after snapshot", 3)
+    shutil.rmtree(world.state("hub"))
+    with pytest.raises(StoreError, match="its snapshot is lost"):
+        run(world)
+
+
+def test_a_label_owner_whose_ledger_was_begun_anew_is_refused(tmp_path: Path) -> None:
+    world = World.of(tmp_path, "frank-wolfe, private")
+    assert interrupted(world, "hub", "after snapshot", 3)
+    world.ledger("hub").unlink()
+    again = {"neighbouring": world.relation, "path": world.ledger("hub"), "create": True}
+    BudgetAccountant(100.0, 1e-4, **again)
+    with pytest.raises(StoreError, match="does not hold the charge of run run-1"):
+        run(world)
+
+
+@pytest.mark.parametrize("site", ["lab", "hub"])
+def test_data_that_changed_in_the_middle_of_a_run_are_refused(site: str, tmp_path: Path) -> None:
+    world = World.of(tmp_path, "frank-wolfe, private")
+    assert interrupted(world, "hub", "after snapshot", 3)
+    other = {"labels": LABELS * np.where(np.arange(30) == 5, -1.0, 1.0)}
+    if site == "lab":
+        other = {"table": BLOCKS[1] * np.where(np.arange(30)[:, None] == 5, 0.5, 1.0)}
+    with pytest.raises(StoreError, match="are not those the run began with"):
+        run(world, changes={site: {"site": other}})
+
+
+def test_a_coordinator_that_could_not_keep_a_round_asks_the_last_one_again(tmp_path: Path) -> None:
+    world = World.of(tmp_path, "sharing")
+    stores = {site: world.store(site) for site in (*NAMES, "hub")}
+    runner = InProcessRunner([Party(world.job, world.site(one), stores[one]) for one in NAMES])
+    coordinator = Coordinator(world.job, world.site("hub"), stores["hub"])
+    keep, rounds = stores["hub"].save, []
+
+    def full_once(*given: Any) -> None:
+        rounds.append(coordinator.round)
+        if len(rounds) == 3:
+            raise OSError(28, "No space left on device")
+        keep(*given)
+
+    stores["hub"].save = full_once  # type: ignore[method-assign]
+    turn = runner.run(coordinator)
+    assert "No space left" in str(turn.reason)
+    assert "No space" not in str(runner.parties["lab"].stopped)
+    assert runner.run(coordinator).ended == "done"
+    whole = World.of(tmp_path / "whole", "sharing")
+    run(whole)
+    assert world.outcome() == whole.outcome()
+
+
 def test_a_broken_snapshot_is_refused(tmp_path: Path) -> None:
     world = World.of(tmp_path, "sharing")
     assert interrupted(world, "lab", "after snapshot", 2)
@@ -551,5 +696,7 @@ def test_joint_prediction_adds_up_partial_scores(name: str, tmp_path: Path) -> N
     )
     assert np.allclose(answer["scores"], wanted, rtol=1e-12, atol=1e-14)
     assert "no privacy guarantee" in answer["warning"]
+    ask = Message("ask-1", 2, "ask", {"weights": np.ones(3)})
+    assert parties[0].handle(ask).kind == "refusal"
     if name != "frank-wolfe":
         assert answer["labels"] == np.where(wanted > 0, 1.0, -1.0).tolist()

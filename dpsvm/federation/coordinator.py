@@ -8,24 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from dpsvm.federation.charging import COORDINATOR, Account
 from dpsvm.federation.job import Job
 from dpsvm.federation.members import Content, Lead, Shape, make_lead
 from dpsvm.federation.messages import VERSION, Message, MessageError
 from dpsvm.federation.models import dump_model
 from dpsvm.federation.party import NOT_BEGUN
-from dpsvm.federation.site import (
-    Price,
-    Refusal,
-    Site,
-    charge_label,
-    charge_once,
-    charged,
-    check_affordable,
-    check_not_aborted,
-)
-from dpsvm.federation.store import Phase, Store, StoreError, no_phase
+from dpsvm.federation.site import Price, Refusal, Site, check_not_aborted
+from dpsvm.federation.store import Phase, Store, StoreError, no_phase, told_of
 from dpsvm.privacy.noise import Noise
-from dpsvm.privacy.stream import SecretStream
+from dpsvm.privacy.stream import KEY_BYTES, SecretStream
+
+_LARGEST_SIZE = 2**31
 
 Replies = Mapping[str, Message | None]
 """The answer of each party by name; None of one that gave none."""
@@ -85,11 +79,11 @@ class Coordinator:
     ) -> None:
         self.job, self.site, self.store, self.dry = job, site, store, dry
         self._phase = phase
-        self._label = charge_label(job, f"{site.name}, coordinator")
+        self._account = Account(job, site, COORDINATOR)
         self._lead: Lead | None = None
         self.price: Price | None = None  # of the run for the labels, once it is known
         self._now = _Progress()
-        self._greeting = self._rehearsing = False
+        self._greeting = self._rehearsing = self._halfway = False
         self.budgets: dict[str, float | None] = {}  # of the parties, as they said hello
         if not dry:
             self.restore()
@@ -106,7 +100,9 @@ class Coordinator:
 
     def start(self) -> Turn:
         """Greet everyone: at the beginning, and when a run is resumed."""
-        self._greeting = True
+        if self._halfway:
+            self.restore()
+        self._greeting, self._rehearsing = True, False
         greet = Content("greet", scalars={"version": VERSION, "job": self.job.digest})
         return Turn(self._messages(NOT_BEGUN, [greet]))
 
@@ -117,11 +113,15 @@ class Coordinator:
             answers = self._checked(replies, number)
             if self._greeting:
                 return self._greeted(answers)
-            if self._rehearsing:
-                return self._rehearsed(answers)
-            return self._gathered(answers)
-        except (ValueError, OSError) as error:
-            return self._stop(str(error), number)
+            self._halfway = True  # until what comes next is kept
+            turn = self._rehearsed(answers) if self._rehearsing else self._gathered(answers)
+            self._halfway = False
+            return turn
+        except ValueError as error:
+            return self._stop(str(error), number, told_of(error))
+        except OSError as error:
+            reason = f"{error.filename or 'a file'}: {error.strerror or error}"
+            return self._stop(reason, number, "the coordinator cannot read or write its files")
 
     def snapshot(self) -> dict[str, Any]:
         """All that it needs to go on as if it had not been interrupted."""
@@ -134,13 +134,16 @@ class Coordinator:
             "outbox": [[one.kind, one.arrays, one.scalars] for one in now.outbox],
             "history": now.history,
             "lead": None if self._lead is None else self._lead.remember(),
+            "data": self._fingerprint,
         }
 
     def restore(self) -> None:
         """Go on from the store; refuse what was begun with other terms, or given up."""
         check_not_aborted(self.job, self.site, self.store.read("aborted"))
+        self._now, self._lead, self._halfway = _Progress(), None, False
         kept = self.store.load()
         if kept is None:
+            self._account.require_none()
             return
         if kept["job"] != self.job.digest:
             raise StoreError(f"run {self.job.run} was begun with other terms")
@@ -152,9 +155,12 @@ class Coordinator:
             outbox=[Content(*one) for one in kept["outbox"]],
             history=kept["history"],
         )
-        self._make_lead(begun=True)
-        if kept["lead"] is not None and self._lead is not None:
-            self._lead.recall(kept["lead"])
+        lead = self._make_lead(begun=True)
+        if self._now.stage != "beginning":  # in which it is charged
+            self._account.require(lead.price, self._key)
+        if kept["data"] != self._fingerprint:
+            raise StoreError(f"the data of {self.site.name} are not those the run began with")
+        lead.recall(kept["lead"])
 
     def _greeted(self, hellos: Sequence[Message]) -> Turn:
         self._greeting = False
@@ -208,6 +214,7 @@ class Coordinator:
         now, lead = self._now, self._lead
         assert lead is not None
         self._phase("before gather")
+        self._check_kinds(replies)
         if now.stage == "ending":
             self.store.write("result.json", dump_model(self.job, self.site, self._result(lead)))
             now.stage = "done"
@@ -215,7 +222,7 @@ class Coordinator:
             return Turn({}, ended="done")
         metrics = None
         if now.stage == "beginning":
-            charge_once(self.site, self._label, lead.price)
+            self._account.pay(lead.price, self._key)
             now.outbox, now.stage = lead.open(replies), "running"
         else:
             now.outbox = lead.gather(replies)
@@ -232,8 +239,8 @@ class Coordinator:
         self._phase("after snapshot")
         return Turn(self._messages(self._now.round, self._now.outbox), metrics=metrics)
 
-    def _stop(self, reason: str, number: int) -> Turn:
-        stop = Content("stop", scalars={"reason": reason[:4000]})
+    def _stop(self, reason: str, number: int, told: str) -> Turn:
+        stop = Content("stop", scalars={"reason": told[:4000]})
         return Turn(self._messages(number, [stop]), ended="stopped", reason=reason)
 
     def _checked(self, replies: Replies, number: int) -> list[Message]:
@@ -263,6 +270,12 @@ class Coordinator:
                 raise Refusal(f"{party} has another version of the protocol, or other terms")
         counts = [hello.whole("rows") for hello in hellos]
         columns = [hello.whole("columns") for hello in hellos]
+        for party, sizes in zip(self.job.parties, zip(counts, columns, strict=True), strict=True):
+            if not all(1 <= size <= _LARGEST_SIZE for size in sizes):
+                raise Refusal(f"{party} says that it has {sizes[0]} rows, {sizes[1]} columns")
+        agreed = tuple(counts if network else columns)
+        if self.job.sizes not in (None, agreed):
+            raise Refusal(f"sizes of {self.job.sizes} were agreed, the parties have {agreed}")
         if network:
             if len(set(columns)) > 1:
                 raise Refusal(f"the nodes must have the same columns, got {columns} of them")
@@ -282,14 +295,24 @@ class Coordinator:
                     )
         return Shape(self.site.rows, tuple(columns))
 
-    def _make_lead(self, *, begun: bool) -> None:
-        key = bytes(32) if self.dry else self.store.key(begun=begun)
-        stream = SecretStream(key)
+    def _check_kinds(self, replies: Sequence[Message]) -> None:
+        """Refuse what neither begins nor ends a run where it should; the lead sees to the rest."""
+        network = self.job.algorithm == "network"
+        wanted = {"beginning": "iterate" if network else "ready", "ending": "ended"}
+        for party, reply in zip(self.job.parties, replies, strict=True):
+            if reply.kind != wanted.get(self._now.stage, reply.kind):
+                raise Refusal(f"{party} answered {self._now.stage} with a {reply.kind}")
+
+    def _make_lead(self, *, begun: bool) -> Lead:
+        self._key = bytes(KEY_BYTES) if self.dry else self.store.key(begun=begun)
+        self._fingerprint = self.site.fingerprint(self._key)
+        stream = SecretStream(self._key)
         stream.seek("coordinator")
-        self._lead = make_lead(self.job, self.site, self._now.shape, Noise(stream))
-        self.price = self._lead.price
-        if not begun and charged(self.site, self._label) is None:
-            check_affordable(self.site, self.price)
+        self._lead = lead = make_lead(self.job, self.site, self._now.shape, Noise(stream))
+        self.price = lead.price
+        if not begun:
+            self._account.check(lead.price)
+        return lead
 
     def _result(self, lead: Lead) -> dict[str, Any]:
         return {"history": self._now.history, **lead.result()}

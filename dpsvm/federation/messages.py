@@ -83,11 +83,15 @@ FIELDS: Mapping[str, Fields] = {
     "end": {"reason": Value(str), "restore": Value(bool)},
     "ended": {},
     "stop": {"reason": Value(str)},
+    "stopped": {},
     "refusal": {"reason": Value(str)},
 }
 """The protocol's list: the fields of every kind of message."""
 
-FROM_PARTY = ("hello", "ready", "contribution", "iterate", "proposal", "score", "ended", "refusal")
+FROM_PARTY = (
+    *("hello", "ready", "contribution", "iterate", "proposal", "score", "ended", "stopped"),
+    "refusal",
+)
 """The kinds that leave a party."""
 
 
