@@ -258,7 +258,7 @@ def test_a_party_that_cannot_go_back_to_its_snapshot_refuses_until_it_can(tmp_pa
     problem = sites.make_problem(tmp_path / "sites", "sharing")
     parties, coordinator = problem.make()
     party, turn = parties[0], coordinator.start()
-    for _ in range(2):
+    for _ in range(3):
         turn = coordinator.advance(
             {one.site.name: one.handle(turn.messages["lab"]) for one in parties}
         )

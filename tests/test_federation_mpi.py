@@ -113,10 +113,8 @@ def test_a_party_that_cannot_begin_ends_all_ranks(tmp_path: Path) -> None:
     ledger.unlink()
     done = launch("-m", "dpsvm.federation.mpi", *problem.files)
     assert (done.returncode, done.stdout) == (2, "")
-    told, own = sorted(done.stderr.splitlines(), key=lambda line: "ledger" in line)
-    assert told == (
-        "dpsvm federation: error: lab refused: lab cannot take part: its own screen says why"
-    )
+    told, own = sorted(done.stderr.splitlines(), key=lambda line: str(ledger) in line)
+    assert told.startswith("dpsvm federation: error: lab refused: no such ledger")
     assert own.startswith(f"dpsvm federation: error: {ledger}: no such ledger")
 
 
@@ -152,8 +150,8 @@ def test_a_lost_snapshot_is_told_to_all_without_a_path(
     assert "home refused: run trial was charged to the ledger of home" in complaint(capsys)
     snapshot.write_bytes(kept[:-1])
     assert in_threads(problem.files, resume=True) == [2, 2, 2, 2]
-    told, own = sorted(capsys.readouterr().err.splitlines(), key=len)
-    assert "refused: party/trial/snapshot: this snapshot cannot be used" in told
+    told, own = sorted(capsys.readouterr().err.splitlines(), key=lambda line: str(tmp_path) in line)
+    assert "home refused: this snapshot cannot be used" in told
     assert str(snapshot) in own
 
 

@@ -237,7 +237,9 @@ def site(text: str) -> SiteConfig:
 
 
 def full_site(**data: Any) -> SiteConfig:
-    content = {"file": "lab.csv", "id": "patient", "label": "state"} | data
+    salt = Path("the.salt")
+    salt.write_text("a salt of sixteen characters or more")
+    content = {"file": "lab.csv", "id": "patient", "label": "state", "salt_file": str(salt)} | data
     lines = [f"{name} = {json.dumps(value)}" for name, value in content.items()]
     return site("\n".join(['name = "lab"', 'state = "state"', "[data]", *lines]))
 
@@ -262,7 +264,7 @@ def test_the_owner_has_labels_and_rows_and_no_columns():
     member = full_site().member(job())
     assert (member.rows, member.columns, member.features) == (3, 2, ("age", "bmi"))
     assert member.labels is None
-    assert member.digest() == owner.digest() == digest_of(("p1", "p2", "p3"), "")
+    assert member.digest() == owner.digest() == digest_of(("p1", "p2", "p3"), full_site().salt)
 
 
 @pytest.mark.parametrize(
@@ -284,6 +286,12 @@ def test_the_owner_has_labels_and_rows_and_no_columns():
 def test_a_site_file_is_checked(text, told):
     with pytest.raises(ValueError, match=f"site.toml: .*{told}"):
         site(text)
+
+
+def test_ids_without_a_salt_are_refused():
+    bare = site('name = "lab"\nstate = "state"\n[data]\nfile = "lab.csv"\nid = "patient"\n')
+    with pytest.raises(Refusal, match="lab has no salt_file"):
+        bare.site(job(), labels=False)
 
 
 def test_a_salt_is_long_and_stays_out_of_the_settings():
@@ -311,7 +319,7 @@ def test_what_a_job_asks_of_a_site_must_be_there():
     with pytest.raises(Refusal, match="lab has no sample ids"):
         site(text).member(job())
     assert site(text).member(job(ids=False)).ids is None
-    with pytest.raises(Refusal, match=r"l\.json: no such ledger"):
+    with pytest.raises(StoreError, match=r"l\.json: no such ledger"):
         site(text + "\n[budget]\nledger = 'l.json'").member(job(ids=False))
 
 
@@ -364,7 +372,9 @@ def test_new_samples_of_libsvm_text_must_have_the_models_columns():
 
 
 def test_a_site_that_is_refused_lets_go_of_its_run():
-    BudgetAccountant(1.0, path="ledger", create=True).spend(0.5, label="federation run r at lab")
+    BudgetAccountant(1.0, path="ledger", create=True).spend(
+        0.5, label="federation run r at lab as party, noise key 0123456789abcdef"
+    )
     full_site()
     with open("site.toml", "a") as file:
         file.write("\n[budget]\nledger = 'ledger'\n")

@@ -41,7 +41,7 @@ from dpsvm.federation.job import Job, check_keys, check_name, read_toml
 from dpsvm.federation.models import load_model
 from dpsvm.federation.party import Party
 from dpsvm.federation.site import Refusal, Site
-from dpsvm.federation.store import Phase, RunFolder, no_phase
+from dpsvm.federation.store import Phase, RunFolder, StoreError, no_phase
 from dpsvm.federation.tables import Source, Table
 from dpsvm.privacy.accountant import BudgetAccountant
 
@@ -185,10 +185,8 @@ class SiteConfig:
     def accountant(self) -> BudgetAccountant | None:
         """Its ledger, opened; None if it has none."""
         if self.ledger is not None and not self.ledger.exists():
-            raise Refusal(
-                f"{self.ledger}: no such ledger; dpsvm budget create begins one, never in the "
-                "place of one that was lost"
-            )
+            reason = "no such ledger; dpsvm budget create begins one, never in the place of one"
+            raise StoreError(f"{reason} that was lost", self.ledger)
         return None if self.ledger is None else BudgetAccountant(path=self.ledger)
 
     def _table(

@@ -25,7 +25,7 @@ from dpsvm.federation.job import Job
 from dpsvm.federation.messages import Message, MessageError, refusal
 from dpsvm.federation.party import NOT_BEGUN, Party
 from dpsvm.federation.site import Refusal
-from dpsvm.federation.store import Phase, StoreError, no_phase
+from dpsvm.federation.store import Phase, StoreError, no_phase, told_of
 from dpsvm.privacy.minimiser import CertificateError
 
 Handle = Callable[[bytes], bytes]
@@ -182,19 +182,18 @@ def _coordinate(
 
 
 def _answer(runner: MpiRunner, job_file: str, sites: Sequence[str], *, phase: Phase) -> int:
-    name, folder = f"rank {runner.rank}", ""
+    name = f"rank {runner.rank}"
     try:
         job = _job(runner, job_file, sites)
         name = job.parties[runner.rank - 1]
         config = SiteConfig.load(sites[runner.rank])
-        folder = f"{config.state}/"
         if config.name != name:
             raise Refusal(f"rank {runner.rank} is {name}, and has the file of {config.name}")
         handle = partial(_handle, config.party(job, phase=phase))
     except (ValueError, OSError, CertificateError) as error:
         told = f"{name} cannot take part: its own screen says why"
         if isinstance(error, (Refusal, StoreError)):  # others may quote its data
-            told = str(error).replace(folder, "") if folder else str(error)
+            told = told_of(error)
         if told != str(error):
             _complain(str(error))
         handle = partial(_refuse, told)
