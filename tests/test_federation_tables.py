@@ -289,7 +289,9 @@ def test_a_site_file_is_checked(text, told):
 
 
 def test_ids_without_a_salt_are_refused():
-    bare = site('name = "lab"\nstate = "state"\n[data]\nfile = "lab.csv"\nid = "patient"\n')
+    bare = site(
+        'name = "lab"\nstate = "state"\n[data]\nfile = "lab.csv"\nid = "patient"\nlabel = "state"\n'
+    )
     with pytest.raises(Refusal, match="lab has no salt_file"):
         bare.site(job(), labels=False)
 
