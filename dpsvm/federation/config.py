@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -97,74 +97,117 @@ class SiteConfig:
 
     def party(self, job: Job, *, phase: Phase = no_phase) -> Party:
         """The party of this site; its data are read and its ledger is opened."""
-        self.check(job)
-        job.place(self.name)
+        site = self.member(job)
         store = RunFolder(self.state / "party", job.run)
-        return Party(job, self.site(job, labels=job.algorithm == "network"), store, phase=phase)
+        try:
+            return Party(job, site, store, phase=phase)
+        except BaseException:
+            store.close()
+            raise
 
     def coordinator(self, job: Job, *, dry: bool = False, phase: Phase = no_phase) -> Coordinator:
         """The coordinator, at the site of the label owner; of a network, at any."""
+        site = self.owner(job)
+        store = RunFolder(self.state / "coordinator", job.run)
+        try:
+            return Coordinator(job, site, store, dry=dry, phase=phase)
+        except BaseException:
+            store.close()
+            raise
+
+    def member(self, job: Job) -> Site:
+        """What it brings as a party of the job."""
+        self.check(job)
+        job.place(self.name)
+        return self.site(job, labels=job.algorithm == "network")
+
+    def site(self, job: Job, *, labels: bool) -> Site:
+        """What it brings as a party."""
+        model = self._model(job, "party", "model.json")
+        table = self._table(job, labels=labels, like=model)
+        if not table.columns.shape[1]:
+            raise Refusal(f"{self.name} has no columns beside ids and labels")
+        return self._site(job, table, model)
+
+    def owner(self, job: Job) -> Site:
+        """What it brings as the coordinator: labels and ids, no columns."""
         self.check(job)
         if job.label_owner not in (None, self.name):
             raise Refusal(
                 f"run {job.run} is coordinated by its label owner {job.label_owner}, not by "
                 f"{self.name}"
             )
-        store = RunFolder(self.state / "coordinator", job.run)
-        return Coordinator(job, self.owner(job), store, dry=dry, phase=phase)
-
-    def site(self, job: Job, *, labels: bool) -> Site:
-        """What it brings as a party."""
-        table = self._table(job, labels=labels)
-        model = self._model(job, "party", "model.json")
-        return self._site(job, table.columns, table, model)
-
-    def owner(self, job: Job) -> Site:
-        """What it brings as the coordinator: labels and ids, no columns."""
         if job.algorithm == "network":
             return Site(self.name)
-        table = self._table(job, labels=job.algorithm != "predict")
-        model = self._model(job, "coordinator", "result.json")
-        return self._site(job, None, table, model)
+        table = self._table(job, labels=job.algorithm != "predict", columns=False)
+        return self._site(job, table, self._model(job, "coordinator", "result.json"))
 
     def check(self, job: Job) -> None:
         """Refuse a job whose public bounds are not those that the site agreed to."""
+        if job.algorithm == "predict":
+            return  # its bounds were those of the training
         for name, value in self.bounds.items():
-            if name not in job.settings or float(job.settings[name]) != float(value):
+            said = job.settings.get(name)
+            if isinstance(said, bool) or not isinstance(said, (int, float)) or said != value:
                 raise Refusal(
                     f"{self.name} agreed to {name} = {value:g}, and run {job.run} says "
-                    f"{job.settings.get(name)!r}"
+                    f"{'nothing of it' if said is None else repr(said)}"
                 )
 
     def local_table(self, job: Job) -> Table:
         """Its own columns and labels, for the model that it could have had alone."""
         return self._table(job, labels=True)
 
-    def _site(self, job: Job, columns: Any, table: Table, model: dict[str, Any] | None) -> Site:
+    def new_table(self, job: Job) -> Table:
+        """The samples to predict, in the columns of its own part of the model."""
+        return self._table(job, labels=False, like=self._model(job, "party", "model.json"))
+
+    def _site(self, job: Job, table: Table, model: dict[str, Any] | None) -> Site:
         if job.ids and job.algorithm != "network" and table.ids is None:
             raise Refusal(f"{self.name} has no sample ids, and run {job.run} matches rows by them")
         return Site(
             self.name,
-            columns,
+            table.columns,
             labels=table.labels,
             ids=table.ids,
             salt=self.salt,
-            ledger=None if self.ledger is None else BudgetAccountant(path=self.ledger),
-            features=table.names,
+            ledger=self.accountant(),
+            features=table.names or None,
             model=model,
         )
 
-    def _table(self, job: Job, *, labels: bool) -> Table:
+    def accountant(self) -> BudgetAccountant | None:
+        """Its ledger, opened; None if it has none."""
+        if self.ledger is not None and not self.ledger.exists():
+            raise Refusal(
+                f"{self.ledger}: no such ledger; dpsvm budget create begins one, never in the "
+                "place of one that was lost"
+            )
+        return None if self.ledger is None else BudgetAccountant(path=self.ledger)
+
+    def _table(
+        self, job: Job, *, labels: bool, columns: bool = True, like: dict[str, Any] | None = None
+    ) -> Table:
         source = self.predict if job.algorithm == "predict" else self.source
         if source is None:
             part = "[predict]" if job.algorithm == "predict" else "[data]"
             raise Refusal(f"{self.name} has no {part}, which run {job.run} needs")
-        return source.read(labels=labels)
+        names = None if like is None else like.get("features")
+        if names is not None and source.is_csv:
+            source = replace(source, columns=tuple(names))
+        table = source.read(labels=labels, columns=columns)
+        if names is not None and list(table.names) != names:
+            raise Refusal(
+                f"{source.file}: the columns are not those of the model; n_features and columns "
+                "of [data] say which"
+            )
+        return table
 
     def _model(self, job: Job, role: str, name: str) -> dict[str, Any] | None:
         if job.algorithm != "predict":
             return None
-        run = check_name(job.settings.get("model"), "settings: model, the run that predicts,")
+        check_keys(job.settings, {"model"}, {"model"}, "settings")
+        run = check_name(job.settings["model"], "settings: model, the run that predicts,")
         path = self.state / role / run / name
         if not path.is_file():
             raise Refusal(f"{self.name} has no model of run {run}: it did not finish there")
@@ -182,7 +225,7 @@ def _salt(data: dict[str, Any], folder: Path) -> str:
     if "salt_file" not in data:
         return ""
     path = folder / _text(data.pop("salt_file"), "salt_file")
-    salt = path.read_text(encoding="utf-8").strip()
+    salt = path.read_text(encoding="utf-8", errors="replace").strip()
     if len(salt) < 16:
         raise ValueError(f"{path}: a salt needs 16 characters or more, got {len(salt)}")
     return salt

@@ -13,7 +13,16 @@ from dpsvm.federation.members import Content, Lead, Shape, make_lead
 from dpsvm.federation.messages import VERSION, Message, MessageError
 from dpsvm.federation.models import dump_model
 from dpsvm.federation.party import NOT_BEGUN
-from dpsvm.federation.site import Refusal, Site, charge_label, charge_once, check_affordable
+from dpsvm.federation.site import (
+    Price,
+    Refusal,
+    Site,
+    charge_label,
+    charge_once,
+    charged,
+    check_affordable,
+    check_not_aborted,
+)
 from dpsvm.federation.store import Phase, Store, StoreError, no_phase
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.stream import SecretStream
@@ -77,6 +86,7 @@ class Coordinator:
         self._phase = phase
         self._label = charge_label(job, f"{site.name}, coordinator")
         self._lead: Lead | None = None
+        self.price: Price | None = None  # of the run for the labels, once it is known
         self._now = _Progress()
         self._greeting = self._rehearsing = False
         self.budgets: dict[str, float | None] = {}  # of the parties, as they said hello
@@ -126,7 +136,8 @@ class Coordinator:
         }
 
     def restore(self) -> None:
-        """Go on from the store; refuse what was begun with other terms."""
+        """Go on from the store; refuse what was begun with other terms, or given up."""
+        check_not_aborted(self.job, self.site, self.store.read("aborted"))
         kept = self.store.load()
         if kept is None:
             return
@@ -268,8 +279,9 @@ class Coordinator:
         stream = SecretStream(key)
         stream.seek("coordinator")
         self._lead = make_lead(self.job, self.site, self._now.shape, Noise(stream))
-        if not begun:
-            check_affordable(self.site, self._lead.price)
+        self.price = self._lead.price
+        if not begun and charged(self.site, self._label) is None:
+            check_affordable(self.site, self.price)
 
     def _result(self, lead: Lead) -> dict[str, Any]:
         return {"history": self._now.history, **lead.result()}

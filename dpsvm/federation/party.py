@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +13,14 @@ from dpsvm.federation.members import Content, Member, Shape, make_member
 from dpsvm.federation.messages import VERSION, Message, refusal
 from dpsvm.federation.models import dump_model
 from dpsvm.federation.site import (
+    Price,
     Refusal,
     Site,
     charge_label,
     charge_once,
     charged,
     check_affordable,
+    check_not_aborted,
 )
 from dpsvm.federation.store import Phase, Store, StoreError, no_phase
 from dpsvm.privacy.minimiser import CertificateError
@@ -64,6 +67,7 @@ class Party:
         self.place = job.place(site.name)
         self.refused: str | None = None  # why the last request was, in full
         self.stopped: str | None = None  # why the run was given up
+        self.price: Price | None = None  # of the run, once it is known
         self._phase = phase
         self._label = charge_label(job, site.name)
         self.restore()
@@ -109,7 +113,8 @@ class Party:
             self.refused = f"{error.filename or 'a file'}: {error.strerror or error}"
             told = f"{self.site.name} cannot read or write one of its files"
         if self._halfway:
-            self.restore()
+            with suppress(ValueError, OSError):  # then it stays so, and the next request is told
+                self.restore()
         return refusal(self.job.run, message.round, told)
 
     def handle_bytes(self, data: bytes) -> bytes:
@@ -137,7 +142,12 @@ class Party:
 
     def restore(self) -> None:
         """Go on from the store; refuse what does not fit to the job or to the ledger."""
-        self._now, self._halfway = _Progress(), False
+        self._now, self._halfway = _Progress(), True
+        self._restore()
+        self._halfway = False
+
+    def _restore(self) -> None:
+        check_not_aborted(self.job, self.site, self.store.read("aborted"))
         kept = self.store.load()
         if kept is None:
             if charged(self.site, self._label) is not None:
@@ -167,6 +177,8 @@ class Party:
             )
 
     def _handle(self, message: Message) -> Message:
+        if self._halfway:
+            self.restore()
         if message.run != self.job.run:
             raise Refusal(
                 f"{self.site.name} takes part in run {self.job.run}, not in {message.run}"
@@ -179,7 +191,8 @@ class Party:
             return self._message(message.round, Content("ended"))
         if message.kind == "rehearse":
             member = self._make_member(self._shape_of(message), begun=False, rehearse=True)
-            check_affordable(self.site, member.price)
+            if charged(self.site, self._label) is None:
+                check_affordable(self.site, member.price)
             return self._message(message.round, Content("ready"))
         acts: dict[str, Callable[[Message], Content]] = {"begin": self._begin, "end": self._end}
         return self._once(message, acts.get(message.kind, self._answer))
@@ -271,7 +284,9 @@ class Party:
     def _make_member(self, shape: Shape, *, begun: bool, rehearse: bool = False) -> Member:
         key = bytes(32) if rehearse else self.store.key(begun=begun)
         self._stream = SecretStream(key)
-        return make_member(self.job, self.place, self.site, shape, Noise(self._stream))
+        member = make_member(self.job, self.place, self.site, shape, Noise(self._stream))
+        self.price = member.price
+        return member
 
     def _message(self, number: int, content: Content) -> Message:
         return Message(self.job.run, number, content.kind, content.arrays, content.scalars)

@@ -105,6 +105,18 @@ def check_affordable(site: Site, price: Price | None) -> None:
     site.ledger.check(price.event, neighbouring=price.guarantee.neighbouring)
 
 
+def check_not_aborted(job: Job, site: Site, reason: str | None) -> None:
+    """Refuse a run that was given up at a site.
+
+    >>> check_not_aborted(Job("r", "sharing", ("lab",), "lab"), Site("lab"), "moved away")
+    Traceback (most recent call last):
+    ...
+    dpsvm.federation.site.Refusal: run r was given up at lab: moved away
+    """
+    if reason is not None:
+        raise Refusal(f"run {job.run} was given up at {site.name}: {reason.strip()}")
+
+
 def charge_once(site: Site, label: str, price: Price | None) -> None:
     """Charge a run, unless the ledger holds its charge: then that one pays for it."""
     if price is None:

@@ -94,6 +94,35 @@ class MemoryStore:
         """Nothing to let go of."""
 
 
+class FolderCopy(MemoryStore):
+    """What a folder of a run holds, in memory: to look at a run without having it.
+
+    It takes no lock, and leaves the folder as it is.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], run: str) -> None:
+        super().__init__()
+        self.path = Path(folder, run)
+        self._key_there = (self.path / "noise.key").is_file()
+        if self._key_there:
+            self._key = (self.path / "noise.key").read_bytes()
+        if (self.path / "snapshot").is_file():
+            self._snapshot = (self.path / "snapshot").read_bytes()
+        for name in ("aborted", "model.json", "result.json"):
+            if (self.path / name).is_file():
+                self._files[name] = (self.path / name).read_text(encoding="utf-8")
+
+    def key(self, *, begun: bool) -> bytes:
+        """The key of the run's noise."""
+        if begun and not self._key_there:
+            raise StoreError(f"{self.path / 'noise.key'}: the key of a run that has begun is lost")
+        return _checked_key(self._key, self.path / "noise.key")
+
+    def load(self) -> Any:
+        """The snapshot, or None if none was ever saved."""
+        return None if self._snapshot is None else _thawed(self._snapshot, self.path / "snapshot")
+
+
 class RunFolder:
     """A store on disk: the folder of one run at one site, which one process has at a time.
 
@@ -134,10 +163,7 @@ class RunFolder:
             with atomic_write(path, "wb") as file:
                 os.chmod(file.fileno(), 0o600)
                 file.write(secrets.token_bytes(KEY_BYTES))
-        key = path.read_bytes()
-        if len(key) != KEY_BYTES:
-            raise StoreError(f"{path}: a key has {KEY_BYTES} bytes, this one {len(key)}")
-        return key
+        return _checked_key(path.read_bytes(), path)
 
     def save(self, snapshot: Any, phase: Phase = no_phase) -> None:
         """Replace the snapshot."""
@@ -148,12 +174,7 @@ class RunFolder:
     def load(self) -> Any:
         """The snapshot, or None if none was ever saved."""
         path = self.path / "snapshot"
-        try:
-            return thaw(path.read_bytes())
-        except FileNotFoundError:
-            return None
-        except FrameError as error:
-            raise StoreError(f"{path}: this snapshot cannot be used: {error}") from None
+        return _thawed(path.read_bytes(), path) if path.exists() else None
 
     def write(self, name: str, text: str) -> None:
         """Keep a file of text."""
@@ -170,3 +191,16 @@ class RunFolder:
     def close(self) -> None:
         """Let others have it."""
         self._lock.close()
+
+
+def _checked_key(key: bytes, path: Path) -> bytes:
+    if len(key) != KEY_BYTES:
+        raise StoreError(f"{path}: a key has {KEY_BYTES} bytes, this one {len(key)}")
+    return key
+
+
+def _thawed(data: bytes, path: Path) -> Any:
+    try:
+        return thaw(data)
+    except FrameError as error:
+        raise StoreError(f"{path}: this snapshot cannot be used: {error}") from None

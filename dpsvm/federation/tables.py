@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -24,7 +24,7 @@ _KEYS = {"file", "columns", "id", "label", "n_features", "rows"}
 class Table:
     """Rows of a site's columns, sorted by sample id where there are ids."""
 
-    columns: Any  # dense, or CSR of LIBSVM text
+    columns: Any  # dense, or CSR of LIBSVM text; of width 0 where there are none, or none wanted
     names: tuple[str, ...]
     ids: tuple[str, ...] | None = None
     labels: Any = None
@@ -56,6 +56,8 @@ class Source:
             raise ValueError(f"{where}: file must be a path, got {file!r}")
         if columns is not None and (not isinstance(columns, list) or not columns):
             raise ValueError(f"{where}: columns must be a list, got {columns!r}")
+        if columns is not None and any(columns.count(one) > 1 for one in columns):
+            raise ValueError(f"{where}: columns names one twice, got {columns!r}")
         for name in ("id", "label"):
             if not isinstance(content.get(name, ""), str):
                 raise ValueError(f"{where}: {name} must be a column's name, got {content[name]!r}")
@@ -86,11 +88,17 @@ class Source:
         """Whether the file's name says so, compressed or not."""
         return ".csv" in self.file.suffixes
 
-    def read(self, *, labels: bool) -> Table:
-        """The table; with labels if they are asked for."""
-        return self._read_csv(labels=labels) if self.is_csv else self._read_libsvm(labels=labels)
+    def read(self, *, labels: bool, columns: bool = True) -> Table:
+        """The table; with labels if they are asked for, without columns if they are not."""
+        table = self._read_csv(labels, columns) if self.is_csv else self._read_libsvm(labels)
+        if not table.columns.shape[0]:
+            raise ValueError(f"{self.file}: the file has no rows{self._of_those()}")
+        return table if columns else replace(table, columns=table.columns[:, :0], names=())
 
-    def _read_libsvm(self, *, labels: bool) -> Table:
+    def _of_those(self) -> str:
+        return "" if self.rows is None else f" among rows = {list(self.rows)}"
+
+    def _read_libsvm(self, labels: bool) -> Table:
         if self.id is not None or self.label is not None:
             raise ValueError(f"{self.file}: LIBSVM text has no named columns for id and label")
         X, y = load_libsvm(self.file, n_features=self.n_features)
@@ -103,36 +111,40 @@ class Source:
                         f"{X.shape[1]}, got {pair!r}"
                     )
             places = np.concatenate([np.arange(a - 1, b) for a, b in self.columns])
+            if len(np.unique(places)) != len(places):
+                raise ValueError(f"{self.file}: columns overlap, got {list(self.columns)!r}")
         rows = slice(None) if self.rows is None else slice(self.rows[0], None, self.rows[1])
         part = sparse.csr_array(sparse.csc_array(X)[:, places])[rows]
         names = tuple(str(place + 1) for place in places)
         return Table(sparse.csr_array(part), names, None, y[rows] if labels else None)
 
-    def _read_csv(self, *, labels: bool) -> Table:
+    def _read_csv(self, labels: bool, columns: bool) -> Table:
         if labels and self.label is None:
             raise ValueError(f"{self.file}: [data] does not say which column is the label")
         with open_text(self.file) as file:
-            reader = csv.reader((line.decode("utf-8") for line in file), strict=True)
+            reader = csv.reader(_decoded(file), strict=True)
             try:
                 header = next(reader, [])
-                wanted = self._wanted(header)
+                wanted = self._wanted(header, labels)[: None if columns else 0]
                 places = [header.index(name) for name in wanted]
-                special = [header.index(name) for name in (self.id, self.label) if name is not None]
-                rows, texts = [], []
+                rows: list[list[float]] = []
+                keys: list[str] = []
+                texts: list[str] = []
                 for fields in reader:
                     if len(fields) != len(header):
                         raise ValueError(f"{len(fields)} fields, the first line has {len(header)}")
                     rows.append([_number(fields[place], header[place]) for place in places])
-                    texts.append([fields[place] for place in special])
+                    if self.id is not None:
+                        keys.append(_text(fields[header.index(self.id)], self.id))
+                    if labels and self.label is not None:
+                        texts.append(_text(fields[header.index(self.label)], self.label))
             except (ValueError, csv.Error) as error:
-                raise ValueError(f"{self.file}: line {reader.line_num}: {error}") from None
-        if not rows:
-            raise ValueError(f"{self.file}: the file has no rows")
-        table = np.array(rows, dtype=np.float64)
+                line = max(reader.line_num, 1)
+                raise ValueError(f"{self.file}: line {line}: {error}") from None
+        table = np.array(rows, dtype=np.float64).reshape(len(rows), len(wanted))
         order, ids = np.arange(len(rows)), None
         if self.id is not None:
-            keys = [text[0] for text in texts]
-            order = np.array(sorted(range(len(keys)), key=keys.__getitem__))
+            order = np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.intp)
             ids = tuple(keys[place] for place in order)
             self._check_ids(ids)
         if self.rows is not None:
@@ -140,20 +152,20 @@ class Source:
             ids = None if ids is None else ids[self.rows[0] :: self.rows[1]]
         found = None
         if labels:
-            found = _labels([texts[place][-1] for place in order])
+            found = _labels([texts[place] for place in order], f"{self.file}: {self.label!r}")
         return Table(np.ascontiguousarray(table[order]), tuple(wanted), ids, found)
 
-    def _wanted(self, header: list[str]) -> list[str]:
+    def _wanted(self, header: list[str], labels: bool) -> list[str]:
         if len(set(header)) != len(header) or not header:
             raise ValueError("the names of the columns must be there, and differ")
         special = [name for name in (self.id, self.label) if name is not None]
         named = list(self.columns or [])
-        for name in (*special, *named):
+        # New samples have no labels yet; a file without the named column is fine for those.
+        needed = [name for name in special if labels or name != self.label]
+        for name in (*needed, *named):
             if name not in header:
                 raise ValueError(f"there is no column {name!r}: the columns are {header!r}")
         wanted = named or [name for name in header if name not in special]
-        if not wanted:
-            raise ValueError("there is no column beside ids and labels")
         if set(wanted) & set(special):
             raise ValueError("ids and labels cannot be among the columns")
         return wanted
@@ -162,8 +174,6 @@ class Source:
         for one, next_one in pairwise(ids):
             if one == next_one:
                 raise ValueError(f"{self.file}: the sample id {one!r} is there twice")
-        if "" in ids:
-            raise ValueError(f"{self.file}: a sample id is empty")
 
 
 def _is_pair(value: Any, least: int) -> bool:
@@ -181,9 +191,24 @@ def _number(text: str, name: str) -> float:
     return value
 
 
-def _labels(texts: list[str]) -> Any:
+def _text(text: str, name: str) -> str:
+    if not text:
+        raise ValueError(f"column {name!r} is empty")
+    return text
+
+
+def _decoded(lines: Iterable[bytes]) -> Iterator[str]:
+    """Lines of text; the mark that some programs put before the first one is left out."""
+    for number, line in enumerate(lines):
+        yield line.decode("utf-8" if number else "utf-8-sig")
+
+
+def _labels(texts: list[str], where: str) -> Any:
     """Numbers where all of them are, else texts."""
     try:
-        return np.array([float(text) for text in texts])
+        numbers = np.array([float(text) for text in texts])
     except ValueError:
         return np.array(texts)
+    if not np.all(np.isfinite(numbers)):
+        raise ValueError(f"{where} holds a label that is not a finite number")
+    return numbers
