@@ -147,6 +147,8 @@ class RunFolder:
             if error.errno not in (errno.EAGAIN, errno.EACCES):
                 raise
             raise StoreError(f"{self.path}: another process has this run") from None
+        for left in self.path.glob(".dpsvm-*"):  # by a process that was killed while it wrote
+            left.unlink()
 
     def __enter__(self) -> RunFolder:
         return self
