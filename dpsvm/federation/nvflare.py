@@ -17,6 +17,7 @@ import json
 import os
 import threading
 import time
+import traceback
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -97,7 +98,7 @@ class CoordinatorController(Controller):  # type: ignore[misc]
             job, config = _terms(fl_ctx), _site(fl_ctx)
             coordinator = config.coordinator(job, dry=self.dry)
         except (ValueError, OSError) as error:
-            self.log_exception(fl_ctx, f"the coordinator cannot take part: {error}")
+            traceback.print_exc()  # to the server's screen: the job's own log is downloaded
             return Turn({}, ended="stopped", reason=_told(error, "the coordinator", config)), None
         try:
             turn = run_turns(

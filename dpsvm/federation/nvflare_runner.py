@@ -230,12 +230,12 @@ class NVFlareRunner:
         with _session(self.kits) as session:
             identity = session.submit_job(os.fspath(folder))
             try:
-                status = _awaited(session, identity, watch, timeout)
+                meta = _awaited(session, identity, watch, timeout)
             except BaseException:
                 with suppress(Exception):
                     session.abort_job(identity)
                 raise
-            return _outcome(status, Path(session.download_job_result(identity), "workspace"))
+            return _outcome(meta, Path(session.download_job_result(identity), "workspace"))
 
 
 @contextmanager
@@ -250,24 +250,26 @@ def _session(kits: Kits, timeout: float = 30.0) -> Iterator[Any]:
             session.close()
 
 
-def _awaited(session: Any, identity: str, watch: Watch | None, timeout: float) -> str:
+def _awaited(session: Any, identity: str, watch: Watch | None, timeout: float) -> Mapping[str, Any]:
     began, last = time.monotonic(), ""
     while True:
-        status = str(session.get_job_meta(identity)["status"])
+        meta: Mapping[str, Any] = session.get_job_meta(identity)
+        status = str(meta["status"])
         if status != last and watch is not None:
             watch(status)
         if status.startswith("FINISHED"):
-            return status
+            return meta
         if timeout and time.monotonic() > began + timeout:
             raise TimeoutError(f"the job is {status} after {timeout:g} seconds")
         last = status
         time.sleep(_POLL)
 
 
-def _outcome(status: str, folder: Path) -> Outcome:
-    told, result = folder / "outcome.json", folder / "result.json"
+def _outcome(meta: Mapping[str, Any], folder: Path) -> Outcome:
+    status, told, result = str(meta["status"]), folder / "outcome.json", folder / "result.json"
     if not told.is_file():
-        reason = f"NVIDIA FLARE ended the job: {status}"
+        detail = "; ".join(map(str, meta.get("job_deploy_detail") or ()))
+        reason = f"NVIDIA FLARE ended the job: {status}{detail and ', '}{detail}"
         return Outcome(None, reason, None, status, folder if folder.is_dir() else None)
     content = json.loads(told.read_text(encoding="utf-8"))
     text = result.read_text(encoding="utf-8") if result.is_file() else None
