@@ -24,6 +24,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -349,7 +350,7 @@ def speed(world: World) -> list[object]:
     outcome = world.run(problem.job)
     whole = time.monotonic() - began
     at = [line["at"] for line in lines_of(outcome) if 1 <= line["round"] <= SPEED_ROUNDS]
-    rounds = [after - before for before, after in zip(at, at[1:], strict=False)]
+    rounds = [after - before for before, after in pairwise(at)]
     return [len(PARTIES), SPEED_ROWS, SPEED_ROUNDS, median(rounds), max(rounds), whole]
 
 
