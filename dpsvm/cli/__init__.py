@@ -21,6 +21,7 @@ _COMMANDS = {
     "vertical": "train one model over columns split among parties, by ADMM sharing",
     "network": "train one model over rows dealt to the nodes of a network, by ADMM",
     "lasso": "train a sparse linear model, also over columns split among parties, by Frank-Wolfe",
+    "federation": "run the distributed algorithms between sites, with their own disks and budgets",
 }
 _INTERRUPTED, _BROKEN_PIPE, _FAILED = 130, 141, 2
 
@@ -63,7 +64,7 @@ def _run(words: list[str]) -> None:
         raise UsageError(f"unknown command {words[0]!r}: use {', '.join(_COMMANDS)}")
     else:
         command = import_module(f"dpsvm.cli.{words[0]}")
-        if "--help" in words:
+        if "--help" in words and hasattr(command, "help_text"):  # or its subcommands have help
             print(command.help_text())
         else:
             run: Callable[[list[str]], None] = command.run

@@ -19,6 +19,10 @@
     [budget]
     ledger = "ledger.json"           # of dpsvm budget create; a run that is private needs one
 
+Sites with the same samples are told by a digest of their ordered ids under the salt. This is not
+private set intersection: it finds no common subset, and whoever has the salt can test a guessed
+list of ids. Without a salt anybody can.
+
 Paths are relative to the file. Of LIBSVM text ``columns`` are pairs of first and last index,
 ``n_features`` is the width, labels are the first numbers of the lines, and there are no ids.
 ``rows = [first, k]`` takes every k-th row only, from the first on.

@@ -29,7 +29,8 @@ def dump_model(job: Job, site: Site, model: dict[str, Any]) -> str:
         "features": None if site.features is None else list(site.features),
         **model,
     }
-    return json.dumps(content, indent=1, default=_plain) + "\n"
+    # Sorted, since the history of a run that was resumed comes sorted from a snapshot.
+    return json.dumps(content, indent=1, sort_keys=True, default=_plain) + "\n"
 
 
 def load_model(text: str, where: str) -> dict[str, Any]:

@@ -34,8 +34,10 @@ def estimator_of(job: Job) -> NetworkADMM:
     5.0
     """
     settings = dict(job.settings)
-    if isinstance(settings.get("graph"), list):
-        settings["graph"] = [tuple(edge) for edge in settings["graph"]]
+    if isinstance(graph := settings.get("graph"), list):
+        if not all(isinstance(edge, list) for edge in graph):
+            raise ValueError(f"settings: graph must be a name or a list of edges, got {graph!r}")
+        settings["graph"] = [tuple(edge) for edge in graph]
     model: NetworkADMM = made(NetworkADMM, settings, {}, without=_ELSEWHERE)
     if model.classes is None:
         raise ValueError("settings: classes must be given: no node knows the labels of the others")

@@ -42,6 +42,8 @@ def estimator_of(job: Job) -> BaseSharingADMM:
     if ball is not None or box is not None:
         if ball is not None and box is not None:
             raise ValueError("ball and box exclude each other")
+        if box is not None and (not isinstance(box, list) or len(box) != 2):
+            raise ValueError(f"settings: box must be [low, high], got {box!r}")
         more["constraint"] = Ball(ball) if box is None else Box(*box)
     regression = settings.get("loss") == "squared"
     if regression:

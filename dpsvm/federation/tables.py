@@ -139,7 +139,8 @@ class Source:
                     if labels and self.label is not None:
                         texts.append(_text(fields[header.index(self.label)], self.label))
             except (ValueError, csv.Error) as error:
-                line = max(reader.line_num, 1)
+                unread = isinstance(error, UnicodeDecodeError)  # the reader has not got that line
+                line = max(reader.line_num + unread, 1)
                 raise ValueError(f"{self.file}: line {line}: {error}") from None
         table = np.array(rows, dtype=np.float64).reshape(len(rows), len(wanted))
         order, ids = np.arange(len(rows)), None

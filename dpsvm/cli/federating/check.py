@@ -1,0 +1,217 @@
+"""``dpsvm federation check``: a job and its sites, validated before any of it is run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dpsvm.cli.federating.cast import Cast
+from dpsvm.cli.layout import line, paragraph
+from dpsvm.cli.options import UsageError, parse
+from dpsvm.federation.config import SiteConfig
+from dpsvm.federation.coordinator import Coordinator
+from dpsvm.federation.in_process import InProcessRunner
+from dpsvm.federation.job import Job
+from dpsvm.federation.members import Shape, make_lead, make_member
+from dpsvm.federation.party import Party
+from dpsvm.federation.site import Price, Site, charge_label, charged, check_affordable
+from dpsvm.federation.store import FolderCopy, MemoryStore
+from dpsvm.privacy.accountant import Ledger
+from dpsvm.privacy.accounting import Event
+from dpsvm.privacy.noise import Noise
+from dpsvm.privacy.stream import KEY_BYTES, SecretStream
+
+_USAGE = "usage: dpsvm federation check JOB SITE..."
+_BOUNDS = (
+    *("row_norm", "radius", "target_bound", "column_norm", "target_norm"),
+    *("entry_bound", "label_bound", "data_norm"),
+)
+_ROUNDING = 1e-12  # as a ledger allows
+
+
+def help_text() -> str:
+    """The help of the subcommand."""
+    return "\n".join(
+        [
+            _USAGE,
+            "",
+            "Reads the files of a job and of all its sites, the coordinator's first, and goes",
+            "through everything that a run checks: terms, tables, rows, sample ids, public bounds,",
+            "settings, budgets. Nothing is trained, charged or written. With one SITE only that",
+            "site's own side is checked, which each site can do at home.",
+            "",
+            "Rows are matched by sample ids: each site sorts its rows by id, and sites compare a",
+            "digest of all the ids under a salt that they share (new-salt makes one). This tells",
+            "whether they have the same samples. It is NOT private set intersection: it finds no",
+            "common subset, and whoever has the salt can test a guessed list of ids.",
+        ]
+    )
+
+
+def run(arguments: list[str]) -> None:
+    """Carry out the subcommand."""
+    _, words = parse(arguments, ())
+    if len(words) == 2:
+        job, site = Job.load(words[0]), SiteConfig.load(words[1])
+        if job.parties != (site.name,):
+            print("\n".join(_own_side(job, words[0], site)))
+            return
+    print("\n".join(_all_sides(Cast.load(words, _USAGE))))
+
+
+@dataclass(frozen=True)
+class _Cost:
+    """What a run costs a site in one role."""
+
+    config: SiteConfig
+    site: Site
+    label: str  # of the charge
+    price: Price | None
+
+    @property
+    def due(self) -> list[Event]:
+        """What is still to be charged."""
+        if self.price is None or charged(self.site, self.label) is not None:
+            return []
+        return [self.price.event]
+
+
+def _all_sides(cast: Cast) -> list[str]:
+    """Greet and rehearse with copies of what the sites keep; the lines that tell of it."""
+    job, owner = cast.job, cast.coordinator.owner(cast.job)
+    kept = FolderCopy(cast.coordinator.state / "coordinator", job.run)
+    Coordinator(job, owner, kept)  # refuses what it could not go on with
+    parties = [
+        Party(job, config.member(job), FolderCopy(config.state / "party", job.run))
+        for config in cast.parties
+    ]
+    told = rehearse(cast, owner, parties)
+    network = job.algorithm == "network"
+    sites = [party.site for party in parties]
+    rows = ", ".join(f"{one.name} {one.rows}" for one in sites) if network else owner.rows
+    columns = ", ".join(f"{one.name} {one.columns}" for one in sites)
+    return [
+        *_terms_lines(job, cast.job_path),
+        line("rows", rows),
+        line("columns", sites[0].columns if network else columns),
+        *_ids_lines(job, owner, "the same at all sites"),
+        *_bounds_lines(job, cast.sites),
+        *told,
+        *paragraph("run", "; ".join(cast.kept()) or "has not begun"),
+        line("checked", "nothing was trained, charged or written"),
+    ]
+
+
+def rehearse(cast: Cast, owner: Site, parties: Sequence[Party]) -> list[str]:
+    """Go through all that can be refused before a run; what it guarantees and costs, in lines."""
+    job, coordinator = cast.job, Coordinator(cast.job, owner, MemoryStore(), dry=True)
+    turn = InProcessRunner(list(parties)).run(coordinator)
+    if turn.ended != "checked":
+        raise ValueError(turn.reason)
+    costs = [
+        _Cost(config, party.site, charge_label(job, config.name), party.price)
+        for config, party in zip(cast.parties, parties, strict=True)
+    ]
+    as_owner = charge_label(job, f"{owner.name}, coordinator")
+    costs.append(_Cost(cast.coordinator, owner, as_owner, coordinator.price))
+    return _cost_lines(job, costs)
+
+
+def _own_side(job: Job, path: str, config: SiteConfig) -> list[str]:
+    """What a site can check by itself: as if the other parties had tables like its own."""
+    is_party, is_owner = config.name in job.parties, config.name == job.label_owner
+    if not is_party and not is_owner and job.label_owner is not None:
+        raise UsageError(f"{config.name} is neither a party of run {job.run} nor its label owner")
+    noise = Noise(SecretStream(bytes(KEY_BYTES)))
+    lines, costs, site = _terms_lines(job, path), [], None
+    count = len(job.parties)
+    if is_party:
+        site = config.member(job)
+        network = job.algorithm == "network"
+        shape = Shape(site.rows, (site.columns,) * count)
+        if network:
+            shape = Shape(0, (site.rows,) * count, site.columns)
+        member = make_member(job, job.place(config.name), site, shape, noise)
+        costs.append(_Cost(config, site, charge_label(job, config.name), member.price))
+        Party(job, site, FolderCopy(config.state / "party", job.run))
+        lines += [line("rows", site.rows), line("columns", ", ".join(site.features or ()))]
+    if is_owner:
+        site = config.owner(job)
+        width = max(1, costs[0].site.columns if costs else 1)
+        lead = make_lead(job, site, Shape(site.rows, (width,) * count), noise)
+        label = charge_label(job, f"{config.name}, coordinator")
+        costs.append(_Cost(config, site, label, lead.price))
+        Coordinator(job, site, FolderCopy(config.state / "coordinator", job.run))
+        lines += [line("labels", f"of {site.rows} rows")] if site.labels is not None else []
+    if site is not None:
+        lines += _ids_lines(job, site, f"digest {site.digest()[:16]}" if site.ids else "")
+    lines += _bounds_lines(job, [config])
+    lines += _cost_lines(job, costs)
+    return [*lines, line("checked", f"the side of {config.name} only; all SITEs check the rest")]
+
+
+def _terms_lines(job: Job, path: str) -> list[str]:
+    return [
+        line("job", f"{path}: run {job.run}, {job.algorithm}"),
+        line("terms", job.digest),
+        line("parties", ", ".join(job.parties)),
+        *([] if job.label_owner is None else [line("label owner", job.label_owner)]),
+    ]
+
+
+def _ids_lines(job: Job, site: Site, remark: str) -> list[str]:
+    if job.algorithm == "network":
+        return []
+    if not job.ids or site.ids is None:
+        return [line("sample ids", "not matched: rows are taken as they lie (ids = false)")]
+    salted = "salted digest" if site.salt else "digest WITHOUT a salt, which can be guessed"
+    text = f"{len(site.ids)}, {remark}, by a {salted}; this is not private set intersection"
+    return paragraph("sample ids", text)
+
+
+def _bounds_lines(job: Job, sites: Sequence[SiteConfig]) -> list[str]:
+    """The public bounds of the job, and who has agreed to each; what disagrees was refused."""
+    lines: list[str] = []
+    for name in (*_BOUNDS, *sorted({one for site in sites for one in site.bounds})):
+        if name in job.settings and not any(name in one.split() for one in lines):
+            agreed = ", ".join(site.name for site in sites if name in site.bounds)
+            remark = f"agreed to by {agreed}" if agreed else "no site has it in its [bounds]"
+            label = "" if lines else "public bounds"
+            lines.append(line(label, f"{name} = {job.settings[name]} ({remark})"))
+    return lines or [line("public bounds", "none")]
+
+
+def _cost_lines(job: Job, costs: Sequence[_Cost]) -> list[str]:
+    """The guarantee, and every ledger before the run and after it."""
+    prices = [one.price for one in costs if one.price is not None]
+    told = "none: this run is not private"
+    if prices:
+        told = f"{prices[0].guarantee} for each party"
+    elif "epsilon" in job.settings or "privacy" in job.settings:
+        told = "for the data of the parties; this side is not charged"
+    lines = [line("guarantee", told)]
+    for path in dict.fromkeys(os.path.realpath(one.config.ledger or "") for one in costs):
+        shared = [one for one in costs if os.path.realpath(one.config.ledger or "") == path]
+        names = ", ".join(dict.fromkeys(one.config.name for one in shared))
+        if shared[0].config.ledger is None:
+            for one in shared:
+                check_affordable(one.site, one.price)
+            lines.append(line(f"budget of {names}", "no ledger"))
+            continue
+        with open(path, encoding="utf-8") as file:
+            ledger = Ledger.from_json(file.read(), path)
+        for one in shared:
+            if one.due:
+                check_affordable(one.site, one.price)
+        spent = ledger.spent([event for one in shared for event in one.due])
+        if spent > ledger.epsilon * (1 + _ROUNDING):
+            raise ValueError(
+                f"{path}: run {job.run} charges this ledger {len(shared)} times, and it does not "
+                f"cover all of it: epsilon = {spent:g} of {ledger.epsilon:g} would be spent"
+            )
+        before = max(ledger.epsilon - ledger.spent(), 0.0)
+        after = max(ledger.epsilon - spent, 0.0)
+        text = f"epsilon = {before:g} is left, {after:g} after the run"
+        lines.append(line(f"budget of {names}", text))
+    return lines

@@ -1,0 +1,122 @@
+"""``dpsvm federation predict``: new samples, scored by the parties of a finished run together."""
+
+from __future__ import annotations
+
+import csv
+import warnings
+from collections.abc import Sequence
+from textwrap import wrap
+from typing import Any
+
+import numpy as np
+
+from dpsvm.cli.federating.cast import Cast
+from dpsvm.cli.options import Flag, UsageError, help_lines, parse
+from dpsvm.cli.outputs import check_outputs
+from dpsvm.data import atomic_write
+from dpsvm.federation.config import SiteConfig
+from dpsvm.federation.coordinator import Coordinator
+from dpsvm.federation.in_process import InProcessRunner
+from dpsvm.federation.job import Job, check_name
+from dpsvm.federation.models import load_model
+from dpsvm.federation.party import Party
+from dpsvm.federation.prediction import WARNING
+from dpsvm.federation.store import MemoryStore
+from dpsvm.warnings import PrivacyLeakWarning
+
+_USAGE = "usage: dpsvm federation predict JOB SITE... --output FILE"
+FLAGS = (
+    Flag("--output", "output", "the file to write; required", ("file",), str),
+    Flag("-q", "quiet", "print nothing", default=False),
+)
+
+
+def help_text() -> str:
+    """The help of the subcommand."""
+    return "\n".join(
+        [
+            _USAGE,
+            "",
+            "Predicts the samples of the [predict] files of all sites. The algorithm of JOB is",
+            '"predict", and its settings name the finished run: model = RUN. Beware:',
+            *wrap(f"{WARNING}.", 88),
+            "",
+            "Writes a line for each sample, in the order of the ids: its id, if there are ids, a",
+            "comma, and its label, or its score in a regression. A node of a network has the whole",
+            "model and predicts by itself: give its SITE alone.",
+            "",
+            *help_lines(FLAGS),
+        ]
+    )
+
+
+def run(arguments: list[str]) -> None:
+    """Carry out the subcommand."""
+    values, words = parse(arguments, FLAGS)
+    output = values["output"]
+    if output is None:
+        raise UsageError(f"--output is required; {_USAGE}")
+    if len(words) < 2:
+        raise UsageError(f"JOB and a SITE or more are needed, got {len(words)}; {_USAGE}")
+    job = Job.load(words[0])
+    if job.algorithm != "predict":
+        raise UsageError(f"{words[0]}: the algorithm must be 'predict', got {job.algorithm!r}")
+    node = _node_model(job, SiteConfig.load(words[1]))
+    if node is not None:
+        ids, predicted = _alone(job, words, node, output)
+        said = "every node of a network predicts by itself"
+    else:
+        ids, predicted = _together(job, Cast.load(words, _USAGE), output)
+        said = "predicted by all parties together"
+    _write(output, ids, predicted)
+    if not values["quiet"]:
+        print(f"{output}: {len(predicted)} samples, {said}")
+
+
+def _node_model(job: Job, site: SiteConfig) -> dict[str, Any] | None:
+    """The model of a node; None if the site's part of the run is of another kind, or not there."""
+    run = check_name(job.settings.get("model"), "settings: model, the run that predicts,")
+    path = site.state / "party" / run / "model.json"
+    if not path.is_file():
+        return None
+    model = load_model(path.read_text(encoding="utf-8"), str(path))
+    return model if model["algorithm"] == "network" else None
+
+
+def _alone(
+    job: Job, words: Sequence[str], model: dict[str, Any], output: str
+) -> tuple[Sequence[str] | None, list[Any]]:
+    if len(words) != 2:
+        raise UsageError("every node of a network predicts by itself: give one SITE")
+    site = SiteConfig.load(words[1])
+    read = {"JOB": words[0], "SITE": words[1]}
+    if site.predict is not None:
+        read["data"] = str(site.predict.file)
+    check_outputs(read, {"--output": output})
+    table = site.new_table(job)
+    scores = table.columns @ np.asarray(model["weights"]) + model["intercept"]
+    return table.ids, [model["classes"][int(score > 0)] for score in scores]
+
+
+def _together(job: Job, cast: Cast, output: str) -> tuple[Sequence[str] | None, list[Any]]:
+    check_outputs(cast.files(), {"--output": output})
+    owner = cast.coordinator.owner(job)
+    parties = [Party(job, site.member(job), MemoryStore()) for site in cast.parties]
+    coordinator = Coordinator(job, owner, MemoryStore())
+    warnings.warn(WARNING, PrivacyLeakWarning, stacklevel=2)
+    turn = InProcessRunner(parties).run(coordinator)
+    if turn.ended != "done":
+        raise ValueError(turn.reason)
+    result = load_model(coordinator.store.read("result.json") or "", "result.json")
+    return owner.ids if job.ids else None, result.get("labels") or result["scores"]
+
+
+def _write(path: str, ids: Sequence[str] | None, predicted: Sequence[Any]) -> None:
+    with atomic_write(path) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        for place, value in enumerate(predicted):
+            writer.writerow([_shown(value)] if ids is None else [ids[place], _shown(value)])
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.17g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,126 @@
+"""``dpsvm federation status``: what a site keeps of its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dpsvm.cli.federating.cast import ROLES, budget_of, progress_words
+from dpsvm.cli.layout import line
+from dpsvm.cli.options import UsageError, parse
+from dpsvm.federation.config import SiteConfig
+from dpsvm.federation.job import check_name
+from dpsvm.federation.store import FolderCopy, StoreError
+from dpsvm.privacy.accountant import Charge
+from dpsvm.privacy.accounting import epsilon_of
+
+_USAGE = "usage: dpsvm federation status SITE [RUN]"
+_LABEL = "federation run "
+
+
+def help_text() -> str:
+    """The help of the subcommand."""
+    return "\n".join(
+        [
+            _USAGE,
+            "",
+            "Prints every run of a site, or one: in which role, the last round that it holds,",
+            "whether it has ended, its files, what it was charged, and the budget that is left.",
+            "Only reads, also while a process has the run. The exit code is 2 if anything that is",
+            "kept is broken.",
+        ]
+    )
+
+
+def run(arguments: list[str]) -> None:
+    """Carry out the subcommand."""
+    _, words = parse(arguments, ())
+    if len(words) not in (1, 2):
+        raise UsageError(f"SITE is needed, and a RUN if one is meant, got {len(words)}; {_USAGE}")
+    view = _View(SiteConfig.load(words[0]))
+    only = None if len(words) == 1 else check_name(words[1], "RUN")
+    names = view.runs() if only is None else [only]
+    lines = [line("site", view.site.name), line("state", view.site.state)]
+    for name in names:
+        found = list(view.lines_of(name))
+        if not found and only is not None:
+            raise UsageError(f"{view.site.name} keeps nothing of a run {only}")
+        lines += ["", line("run", name), *found]
+    if not names:
+        lines += ["", line("runs", "none")]
+    print("\n".join([*lines, "", line("budget", view.budget_words())]))
+    if view.broken:
+        raise ValueError("; ".join(view.broken))
+
+
+@dataclass
+class _View:
+    """A site as its files tell; what is broken is noted, and does not stop the rest."""
+
+    site: SiteConfig
+    broken: list[str] = field(default_factory=list)
+
+    def runs(self) -> list[str]:
+        """The names of all runs that it keeps or was charged for."""
+        found = {folder.name for role in ROLES for folder in _folders(self.site.state / role)}
+        charged = {charge.label.split()[2] for charge in self._charges() if charge.label}
+        return sorted(found | charged)
+
+    def lines_of(self, name: str) -> Iterator[str]:
+        """What is kept of a run."""
+        for role in ROLES:
+            folder = self.site.state / role / name
+            if folder.is_dir():
+                yield line(f"  as {role}", self._words(role, folder))
+                files = [path.name for path in sorted(folder.iterdir())]
+                shown = [one for one in files if one != "lock" and not one.startswith(".")]
+                yield line("    files", ", ".join(shown) or "none")
+        charges = [one for one in self._charges() if one.label.startswith(f"{_LABEL}{name} at ")]
+        for charge in charges:
+            yield line("  charged", f"epsilon = {self._alone(charge):g} ({charge.label})")
+        if charges and not any((self.site.state / role / name).is_dir() for role in ROLES):
+            self.broken.append(f"run {name} was charged, and nothing else of it is kept")
+            yield line("  lost", "it was charged, and nothing else of it is kept")
+
+    def budget_words(self) -> str:
+        """What is left in its ledger."""
+        if self.site.ledger is None:
+            return "no ledger"
+        try:
+            return f"epsilon = {budget_of(self.site):g} is left in {self.site.ledger}"
+        except (ValueError, OSError) as error:
+            self.broken.append(str(error))
+            return f"broken: {error}"
+
+    def _words(self, role: str, folder: Path) -> str:
+        try:
+            copy = FolderCopy(folder.parent, folder.name)
+            snapshot, aborted = copy.load(), copy.read("aborted")
+            if snapshot is None:
+                words = "has no snapshot: the run has not begun, or it was lost"
+            else:
+                words = progress_words(role, snapshot)
+        except StoreError as error:
+            self.broken.append(str(error))
+            return "keeps a broken snapshot"
+        except (KeyError, TypeError):
+            self.broken.append(f"{folder / 'snapshot'}: this is no snapshot of a {role}")
+            return "keeps a broken snapshot"
+        return words if aborted is None else f"has given it up: {aborted.strip()} ({words})"
+
+    def _charges(self) -> list[Charge]:
+        try:
+            ledger = self.site.accountant()
+            charges = () if ledger is None else ledger.charges
+        except (ValueError, OSError):
+            return []  # the budget tells
+        return [one for one in charges if one.label.startswith(_LABEL)]
+
+    def _alone(self, charge: Charge) -> float:
+        ledger = self.site.accountant()
+        return epsilon_of([charge.event], 0.0 if ledger is None else ledger.total().delta)
+
+
+def _folders(path: Path) -> list[Path]:
+    return [one for one in path.iterdir() if one.is_dir()] if path.is_dir() else []
