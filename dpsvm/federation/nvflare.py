@@ -31,21 +31,21 @@ from nvflare.apis.impl.controller import Controller
 from nvflare.apis.shareable import Shareable, make_reply
 
 from dpsvm.federation.config import SiteConfig
-from dpsvm.federation.coordinator import Turn
+from dpsvm.federation.coordinator import Coordinator, Turn
 from dpsvm.federation.in_process import run_turns
 from dpsvm.federation.job import Job, check_keys, read_toml
 from dpsvm.federation.messages import Message, MessageError, refusal
 from dpsvm.federation.nvflare_export import POINTER, TASK, TERMS
 from dpsvm.federation.party import NOT_BEGUN, Party
 from dpsvm.federation.site import Refusal
-from dpsvm.federation.store import StoreError
+from dpsvm.federation.store import MemoryStore, StoreError
 
 _MESSAGE = "message"  # the key of the bytes
 _LOOK = 0.2  # seconds between looks at what does not wake us
 
 
 class CoordinatorController(Controller):  # type: ignore[misc]
-    """The coordinator.
+    """The coordinator. A run that has not begun is rehearsed first.
 
     Into the folder of the job go outcome.json, how it ended; result.json, if it is done; and
     deliveries.jsonl, a line for every delivery: its round, the second at which all answers were
@@ -101,6 +101,11 @@ class CoordinatorController(Controller):  # type: ignore[misc]
             traceback.print_exc()  # to the server's screen: the job's own log is downloaded
             return Turn({}, ended="stopped", reason=_told(error, "the coordinator", config)), None
         try:
+            if coordinator.round == NOT_BEGUN and not self.dry:  # no party pays for a refusal
+                rehearsal = Coordinator(job, coordinator.site, MemoryStore(), dry=True)
+                turn = run_turns(rehearsal, deliver)
+                if turn.ended == "stopped":
+                    return turn, None
             turn = run_turns(
                 coordinator, deliver, lambda metrics: self.log_info(fl_ctx, json.dumps(metrics))
             )
