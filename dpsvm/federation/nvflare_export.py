@@ -44,7 +44,7 @@ AUTHORIZATION: dict[str, Any] = {"format_version": "1.0", "permissions": {"lead"
 _README = """\
 Run {run} of the sites {parties}, for NVIDIA FLARE 2.9.
 
-job/                        submit this: nvflare job submit -j job
+job/                        submit this: nvflare job submit -j job --startup-kit ADMIN_KIT
 policy/authorization.json   of every site and of the server, into local/ of the startup kit
 policy/resources.json       of every site and of the server: copy local/resources.json.default to
                             local/resources.json, and put these values in the place of its own

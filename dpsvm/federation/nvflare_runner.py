@@ -164,13 +164,18 @@ class Federation:
 
     def stop(self) -> None:
         """Ask all to end, and end those that do not."""
-        if any(process.poll() is None for process in self.processes.values()):
-            with suppress(Exception), _session(self.kits, 10.0) as session:
-                session.shutdown("all", wait=False)
-                end = time.monotonic() + _GRACE
-                for process in self.processes.values():
-                    process.wait(max(0.0, end - time.monotonic()))
-        self._kill()
+        try:
+            if any(process.poll() is None for process in self.processes.values()):
+                self._ask_to_end()
+        finally:
+            self._kill()
+
+    def _ask_to_end(self) -> None:
+        with suppress(Exception), _session(self.kits, 10.0) as session:
+            session.shutdown("all", wait=False)
+            end = time.monotonic() + _GRACE
+            for process in self.processes.values():
+                process.wait(max(0.0, end - time.monotonic()))
 
     def _start(self, name: str, kit: Path, kind: str, *more: str) -> None:
         module = f"nvflare.private.fed.app.{kind}.{kind}_train"
