@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -247,7 +247,8 @@ class NVFlareRunner:
 def _session(kits: Kits, timeout: float = 30.0) -> Iterator[Any]:
     from nvflare.fuel.flare_api.flare_api import new_secure_session
 
-    session = new_secure_session(kits.admin.name, str(kits.admin), timeout=timeout)
+    with redirect_stdout(sys.stderr):  # it says that it is connecting
+        session = new_secure_session(kits.admin.name, str(kits.admin), timeout=timeout)
     try:
         yield session
     finally:
