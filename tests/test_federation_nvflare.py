@@ -11,10 +11,19 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import dpsvm
-from dpsvm.federation import Job, Message
+from dpsvm.federation import (
+    Coordinator,
+    InProcessRunner,
+    Job,
+    MemoryStore,
+    Message,
+    Party,
+    Site,
+)
 from dpsvm.federation.nvflare_export import CONTROLLER, EXECUTOR, TASK, export
 
 BENCH = Path(__file__).resolve().parent.parent / "bench"
@@ -71,6 +80,24 @@ def test_export_leaves_what_is_there(tmp_path: Path) -> None:
 def test_no_party_can_be_called_server(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no party can have this name"):
         export(Job("r", "sharing", ("server",), "server"), tmp_path / "out")
+
+
+class FullDisk(MemoryStore):
+    """A store that keeps nothing."""
+
+    def save(self, snapshot: Any, phase: Any = None) -> None:
+        raise OSError(28, "No space left on device", "/srv/clinic/state/snapshot")
+
+
+def test_a_coordinator_tells_the_parties_nothing_of_its_files() -> None:
+    owner = Site("clinic", labels=np.array([-1, 1]))
+    parties = [Party(JOB, Site(name, np.eye(2)), MemoryStore()) for name in JOB.parties]
+    turn = InProcessRunner(parties).run(Coordinator(JOB, owner, FullDisk()))
+    assert turn.ended == "stopped"
+    assert "/srv/clinic/state/snapshot" in str(turn.reason)
+    assert [party.stopped for party in parties] == [
+        "clinic cannot read or write one of its files"
+    ] * 2
 
 
 class Place:

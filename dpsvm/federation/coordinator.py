@@ -119,8 +119,11 @@ class Coordinator:
             if self._rehearsing:
                 return Turn({}, ended="checked")
             return self._gathered(answers)
-        except (ValueError, OSError) as error:
+        except ValueError as error:
             return self._stop(str(error), number)
+        except OSError as error:
+            told = f"{self.site.name} cannot read or write one of its files"
+            return self._stop(str(error), number, told)
 
     def snapshot(self) -> dict[str, Any]:
         """All that it needs to go on as if it had not been interrupted."""
@@ -224,8 +227,9 @@ class Coordinator:
         self._phase("after snapshot")
         return Turn(self._messages(self._now.round, self._now.outbox), metrics=metrics)
 
-    def _stop(self, reason: str, number: int) -> Turn:
-        stop = Content("stop", scalars={"reason": reason[:4000]})
+    def _stop(self, reason: str, number: int, told: str | None = None) -> Turn:
+        """Stop, for a reason of which the parties may be told less."""
+        stop = Content("stop", scalars={"reason": (told or reason)[:4000]})
         return Turn(self._messages(number, [stop]), ended="stopped", reason=reason)
 
     def _checked(self, replies: Replies, number: int) -> list[Message]:

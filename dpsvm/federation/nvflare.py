@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
 import threading
 import time
 import traceback
@@ -87,10 +88,14 @@ class CoordinatorController(Controller):  # type: ignore[misc]
         turn, result = self._run(deliver, fl_ctx)
         if result is not None:
             (folder / "result.json").write_text(result, encoding="utf-8")
-        outcome = {"ended": turn.ended, "reason": turn.reason}
+        told = [message.text("reason") for message in turn.messages.values()]
+        reason = told[0] if told else turn.reason
+        if reason != turn.reason:
+            print(turn.reason, file=sys.stderr, flush=True)  # see _run
+        outcome = {"ended": turn.ended, "reason": reason}
         (folder / "outcome.json").write_text(json.dumps(outcome) + "\n", encoding="utf-8")
         if turn.ended == "stopped":
-            self.system_panic(turn.reason, fl_ctx)
+            self.system_panic(reason, fl_ctx)
 
     def _run(self, deliver: Callable[..., Any], fl_ctx: Any) -> tuple[Turn, str | None]:
         config = None
