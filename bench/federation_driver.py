@@ -83,10 +83,11 @@ def main() -> int:
         runner,
         options.job,
         options.site,
+        resume=options.resume,
         phase=hook,
         watch=lambda metrics: runner.log.add(ended=metrics["round"], at=time.perf_counter()),
     )
-    return guarded(runner, part, options.resume)
+    return guarded(runner, part)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 from common import Table, arguments, child_environment, note, run, write_results
-from federation_problems import PARTIES, PROBLEMS, Problem, make_problem, mpirun
+from federation_sites import PARTIES, PROBLEMS, Problem, make_problem, mpirun
 
 DRIVER = Path(__file__).with_name("federation_driver.py")
 PHASES = {

@@ -31,7 +31,7 @@ from typing import Any
 
 import psutil
 from common import Table, arguments, child_environment, note, run, version_of, write_results
-from federation_problems import OWNER, PARTIES, PROBLEMS, Problem, make_problem
+from federation_sites import OWNER, PARTIES, PROBLEMS, Problem, make_problem
 from threadpoolctl import threadpool_limits
 
 from dpsvm.federation import InProcessRunner, Job, Message

@@ -136,14 +136,14 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[A
         if old is not None:
             os.chmod(temporary, stat.S_IMODE(old))
         os.replace(temporary, target)
-        _sync_folder(target.parent)
+        sync_folder(target.parent)
     except BaseException:
         with suppress(OSError):
             os.unlink(temporary)
         raise
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """See that a renamed file survives a power cut, where the system lets one."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)

@@ -95,9 +95,8 @@ def test_a_coordinator_tells_the_parties_nothing_of_its_files() -> None:
     turn = InProcessRunner(parties).run(Coordinator(JOB, owner, FullDisk()))
     assert turn.ended == "stopped"
     assert "/srv/clinic/state/snapshot" in str(turn.reason)
-    assert [party.stopped for party in parties] == [
-        "clinic cannot read or write one of its files"
-    ] * 2
+    told = "the coordinator cannot read or write its files"
+    assert [party.stopped for party in parties] == [told, told]
 
 
 class Place:
@@ -154,7 +153,7 @@ def test_a_party_answers_and_lets_go_of_the_run_at_the_end(tmp_path: Path) -> No
     other = nvflare.PartyExecutor()
     mine, place.executor = place.executor, other
     held = place.greet()
-    assert held.text("reason") == "party/heart-1: another process has this run"
+    assert held.text("reason") == "another process has this run"
     mine.handle_event(EventType.END_RUN, place.context)
     assert place.greet().kind == "hello"
     other.handle_event(EventType.END_RUN, place.context)

@@ -169,6 +169,8 @@ class SiteConfig:
     def _site(self, job: Job, table: Table, model: dict[str, Any] | None) -> Site:
         if job.ids and job.algorithm != "network" and table.ids is None:
             raise Refusal(f"{self.name} has no sample ids, and run {job.run} matches rows by them")
+        if job.ids and table.ids is not None and not self.salt:
+            raise Refusal(f"{self.name} has no salt_file, without which ids could be guessed")
         return Site(
             self.name,
             table.columns,

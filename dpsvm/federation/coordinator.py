@@ -8,24 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from dpsvm.federation.charging import COORDINATOR, Account
 from dpsvm.federation.job import Job
 from dpsvm.federation.members import Content, Lead, Shape, make_lead
 from dpsvm.federation.messages import VERSION, Message, MessageError
 from dpsvm.federation.models import dump_model
 from dpsvm.federation.party import NOT_BEGUN
-from dpsvm.federation.site import (
-    Price,
-    Refusal,
-    Site,
-    charge_label,
-    charge_once,
-    charged,
-    check_affordable,
-    check_not_aborted,
-)
-from dpsvm.federation.store import Phase, Store, StoreError, no_phase
+from dpsvm.federation.site import Price, Refusal, Site, check_not_aborted
+from dpsvm.federation.store import Phase, Store, StoreError, no_phase, told_of
 from dpsvm.privacy.noise import Noise
-from dpsvm.privacy.stream import SecretStream
+from dpsvm.privacy.stream import KEY_BYTES, SecretStream
+
+_LARGEST_SIZE = 2**31
 
 Replies = Mapping[str, Message | None]
 """The answer of each party by name; None of one that gave none."""
@@ -64,12 +58,13 @@ class _Progress:
 class Coordinator:
     """The state machine of the coordinator.
 
-    It greets the parties, compares their terms, rows and ids with its own, begins, and goes round
-    by round until its lead ends the run. What it will ask is kept on disk before it is asked, so
-    that a coordinator that was killed asks the same again. It never mixes rounds: every party
-    answers the round it was asked for, or the run stops, to be resumed.
+    It greets the parties, compares their terms, rows and ids with its own, lets all of them
+    rehearse, so that none pays for a run that another refuses, begins, and goes round by round
+    until its lead ends the run. What it will ask is kept on disk before it is asked, so that a
+    coordinator that was killed asks the same again. It never mixes rounds: every party answers the
+    round it was asked for, or the run stops, to be resumed.
 
-    dry : greet and rehearse only; nothing is computed on the data's behalf, and nothing charged
+    dry : greet and rehearse only; nothing is charged
 
     >>> import numpy as np
     >>> from dpsvm.federation.store import MemoryStore
@@ -84,11 +79,11 @@ class Coordinator:
     ) -> None:
         self.job, self.site, self.store, self.dry = job, site, store, dry
         self._phase = phase
-        self._label = charge_label(job, f"{site.name}, coordinator")
+        self._account = Account(job, site, COORDINATOR)
         self._lead: Lead | None = None
         self.price: Price | None = None  # of the run for the labels, once it is known
         self._now = _Progress()
-        self._greeting = self._rehearsing = False
+        self._greeting = self._rehearsing = self._halfway = False
         self.budgets: dict[str, float | None] = {}  # of the parties, as they said hello
         if not dry:
             self.restore()
@@ -105,7 +100,9 @@ class Coordinator:
 
     def start(self) -> Turn:
         """Greet everyone: at the beginning, and when a run is resumed."""
-        self._greeting = True
+        if self._halfway:
+            self.restore()
+        self._greeting, self._rehearsing = True, False
         greet = Content("greet", scalars={"version": VERSION, "job": self.job.digest})
         return Turn(self._messages(NOT_BEGUN, [greet]))
 
@@ -116,14 +113,15 @@ class Coordinator:
             answers = self._checked(replies, number)
             if self._greeting:
                 return self._greeted(answers)
-            if self._rehearsing:
-                return Turn({}, ended="checked")
-            return self._gathered(answers)
+            self._halfway = True  # until what comes next is kept
+            turn = self._rehearsed(answers) if self._rehearsing else self._gathered(answers)
+            self._halfway = False
+            return turn
         except ValueError as error:
-            return self._stop(str(error), number)
+            return self._stop(str(error), number, told_of(error))
         except OSError as error:
-            told = f"{self.site.name} cannot read or write one of its files"
-            return self._stop(str(error), number, told)
+            reason = f"{error.filename or 'a file'}: {error.strerror or error}"
+            return self._stop(reason, number, "the coordinator cannot read or write its files")
 
     def snapshot(self) -> dict[str, Any]:
         """All that it needs to go on as if it had not been interrupted."""
@@ -136,13 +134,16 @@ class Coordinator:
             "outbox": [[one.kind, one.arrays, one.scalars] for one in now.outbox],
             "history": now.history,
             "lead": None if self._lead is None else self._lead.remember(),
+            "data": self._fingerprint,
         }
 
     def restore(self) -> None:
         """Go on from the store; refuse what was begun with other terms, or given up."""
         check_not_aborted(self.job, self.site, self.store.read("aborted"))
+        self._now, self._lead, self._halfway = _Progress(), None, False
         kept = self.store.load()
         if kept is None:
+            self._account.require_none()
             return
         if kept["job"] != self.job.digest:
             raise StoreError(f"run {self.job.run} was begun with other terms")
@@ -154,9 +155,12 @@ class Coordinator:
             outbox=[Content(*one) for one in kept["outbox"]],
             history=kept["history"],
         )
-        self._make_lead(begun=True)
-        if kept["lead"] is not None and self._lead is not None:
-            self._lead.recall(kept["lead"])
+        lead = self._make_lead(begun=True)
+        if self._now.stage != "beginning":  # in which it is charged
+            self._account.require(lead.price, self._key)
+        if kept["data"] != self._fingerprint:
+            raise StoreError(f"the data of {self.site.name} are not those the run began with")
+        lead.recall(kept["lead"])
 
     def _greeted(self, hellos: Sequence[Message]) -> Turn:
         self._greeting = False
@@ -174,16 +178,23 @@ class Coordinator:
                     "the coordinator has no snapshot: begin another run"
                 )
         self._now.shape = shape
-        sizes = {"sizes": np.array(shape.sizes, dtype=np.int64)}
-        if self.dry:
-            self._make_lead(begun=False)
-            self._rehearsing = True
-            rehearse = Content("rehearse", sizes, {"rows": shape.rows})
-            return Turn(self._messages(NOT_BEGUN, [rehearse]))
         self._make_lead(begun=False)
+        self._rehearsing = True
+        return Turn(self._messages(NOT_BEGUN, [self._opening("rehearse")]))
+
+    def _rehearsed(self, replies: Sequence[Message]) -> Turn:
+        self._rehearsing = False
+        if any(reply.kind != "ready" for reply in replies):
+            raise Refusal("every party must be ready before a run begins")
+        if self.dry:
+            return Turn({}, ended="checked")
         self._now.stage, self._now.round = "beginning", 0
-        self._now.outbox = [Content("begin", sizes, {"rows": shape.rows})]
+        self._now.outbox = [self._opening("begin")]
         return self._send()
+
+    def _opening(self, kind: str) -> Content:
+        shape = self._now.shape
+        return Content(kind, {"sizes": np.array(shape.sizes, dtype=np.int64)}, {"rows": shape.rows})
 
     def _resumed(self, shape: Shape, hellos: Sequence[Message]) -> Turn:
         if shape != self._now.shape:
@@ -203,6 +214,7 @@ class Coordinator:
         now, lead = self._now, self._lead
         assert lead is not None
         self._phase("before gather")
+        self._check_kinds(replies)
         if now.stage == "ending":
             self.store.write("result.json", dump_model(self.job, self.site, self._result(lead)))
             now.stage = "done"
@@ -210,7 +222,7 @@ class Coordinator:
             return Turn({}, ended="done")
         metrics = None
         if now.stage == "beginning":
-            charge_once(self.site, self._label, lead.price)
+            self._account.pay(lead.price, self._key)
             now.outbox, now.stage = lead.open(replies), "running"
         else:
             now.outbox = lead.gather(replies)
@@ -227,9 +239,8 @@ class Coordinator:
         self._phase("after snapshot")
         return Turn(self._messages(self._now.round, self._now.outbox), metrics=metrics)
 
-    def _stop(self, reason: str, number: int, told: str | None = None) -> Turn:
-        """Stop, for a reason of which the parties may be told less."""
-        stop = Content("stop", scalars={"reason": (told or reason)[:4000]})
+    def _stop(self, reason: str, number: int, told: str) -> Turn:
+        stop = Content("stop", scalars={"reason": told[:4000]})
         return Turn(self._messages(number, [stop]), ended="stopped", reason=reason)
 
     def _checked(self, replies: Replies, number: int) -> list[Message]:
@@ -259,6 +270,12 @@ class Coordinator:
                 raise Refusal(f"{party} has another version of the protocol, or other terms")
         counts = [hello.whole("rows") for hello in hellos]
         columns = [hello.whole("columns") for hello in hellos]
+        for party, sizes in zip(self.job.parties, zip(counts, columns, strict=True), strict=True):
+            if not all(1 <= size <= _LARGEST_SIZE for size in sizes):
+                raise Refusal(f"{party} says that it has {sizes[0]} rows, {sizes[1]} columns")
+        agreed = tuple(counts if network else columns)
+        if self.job.sizes not in (None, agreed):
+            raise Refusal(f"sizes of {self.job.sizes} were agreed, the parties have {agreed}")
         if network:
             if len(set(columns)) > 1:
                 raise Refusal(f"the nodes must have the same columns, got {columns} of them")
@@ -278,14 +295,24 @@ class Coordinator:
                     )
         return Shape(self.site.rows, tuple(columns))
 
-    def _make_lead(self, *, begun: bool) -> None:
-        key = bytes(32) if self.dry else self.store.key(begun=begun)
-        stream = SecretStream(key)
+    def _check_kinds(self, replies: Sequence[Message]) -> None:
+        """Refuse what neither begins nor ends a run where it should; the lead sees to the rest."""
+        network = self.job.algorithm == "network"
+        wanted = {"beginning": "iterate" if network else "ready", "ending": "ended"}
+        for party, reply in zip(self.job.parties, replies, strict=True):
+            if reply.kind != wanted.get(self._now.stage, reply.kind):
+                raise Refusal(f"{party} answered {self._now.stage} with a {reply.kind}")
+
+    def _make_lead(self, *, begun: bool) -> Lead:
+        self._key = bytes(KEY_BYTES) if self.dry else self.store.key(begun=begun)
+        self._fingerprint = self.site.fingerprint(self._key)
+        stream = SecretStream(self._key)
         stream.seek("coordinator")
-        self._lead = make_lead(self.job, self.site, self._now.shape, Noise(stream))
-        self.price = self._lead.price
-        if not begun and charged(self.site, self._label) is None:
-            check_affordable(self.site, self.price)
+        self._lead = lead = make_lead(self.job, self.site, self._now.shape, Noise(stream))
+        self.price = lead.price
+        if not begun:
+            self._account.check(lead.price)
+        return lead
 
     def _result(self, lead: Lead) -> dict[str, Any]:
         return {"history": self._now.history, **lead.result()}

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from dpsvm.federation.frames import LARGEST
 from dpsvm.federation.job import Job
-from dpsvm.federation.members import Content, Shape
+from dpsvm.federation.members import Content, Shape, require_round, told_privacy
 from dpsvm.federation.messages import Message
 from dpsvm.federation.settings import made
 from dpsvm.federation.site import Price, Refusal, Site
@@ -32,7 +33,8 @@ def solver_of(job: Job) -> Solver:
     """The solver whose settings a job has; with an epsilon, the private one.
 
     The numbers of rounds and of sketched rows must be given: theory would propose them from the
-    labels, which the parties do not have.
+    labels, which the parties do not have. A sketch of 0 rows sends whole columns. A private run
+    needs the sizes of all parties in the job: the noise of each depends on those of the others.
 
     >>> solver_of(Job("r", "frank-wolfe", ("a",), "a", {"radius": 1.0, "rounds": 5})).rounds
     5
@@ -42,7 +44,12 @@ def solver_of(job: Job) -> Solver:
     for name in ("radius", "rounds", *(("sketch", "delta", "entry_bound") if private else ())):
         if name not in job.settings:
             raise ValueError(f"settings: {name!r} is missing")
-    solver: Solver = made(kind, job.settings, {}, without=_ELSEWHERE)
+    if private and job.sizes is None:
+        raise ValueError("a private Frank-Wolfe needs sizes, the columns of each party, in the job")
+    settings = dict(job.settings)
+    if settings.get("sketch") == 0:
+        settings["sketch"] = None
+    solver: Solver = made(kind, settings, {}, without=_ELSEWHERE)
     check_count(solver.rounds, "rounds")
     if isinstance(solver.sketch, str):
         raise ValueError(f"settings: sketch must be a number of rows, got {solver.sketch!r}")
@@ -73,6 +80,7 @@ class FrankWolfeMember:
         solver = solver_of(job)
         sketch = Sketch(shape.rows, solver.sketch, solver.sketch_seed)  # type: ignore[arg-type]
         calibration = _calibration(solver, sketch, shape)
+        self._rounds = int(solver.rounds or 0)
         self.price = None
         if calibration is not None:
             self.price = Price(calibration.event, calibration.guarantee)
@@ -96,6 +104,7 @@ class FrankWolfeMember:
         """A vertex, and its column's sketch if it was not sent before."""
         if message.kind != "query":
             raise Refusal(f"a query is awaited, got a {message.kind}")
+        require_round(message, self._rounds)
         proposal = self._party.answer(Query(message.round, message.arrays["residual"]))
         arrays = {} if proposal.sketch is None else {"sketch": proposal.sketch}
         return Content("proposal", arrays, {"choice": int(proposal.choice)})
@@ -132,6 +141,9 @@ class FrankWolfeLead:
             goal = calibration.release_labels(target, noise)
             if calibration.label_bound is not None:
                 self.price = Price(calibration.event, calibration.guarantee)
+        kept = len(shape.sizes) * int(solver.rounds or 0) * sketch.size * 8
+        if kept > LARGEST // 2:
+            raise ValueError(f"{kept} bytes of sketches are too many for a snapshot: sketch more")
         self._coordinator = make_coordinator(solver, goal, len(target), shape.sizes)
 
     @property
@@ -162,11 +174,10 @@ class FrankWolfeLead:
 
     def result(self) -> dict[str, Any]:
         """The model, the weights of each party's columns apart."""
-        calibration = self._calibration
         return {
             "ending": "rounds",
             "rounds": self._coordinator.round,
-            "guarantee": None if calibration is None else str(calibration.guarantee),
+            **told_privacy(self._calibration),
             "weights": [part.tolist() for part in self._coordinator.weights],
             "intercept": 0.0,
         }

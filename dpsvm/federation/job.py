@@ -6,6 +6,7 @@ A job file, in TOML:
     algorithm = "sharing"                 # or "network", "frank-wolfe", "predict"
     parties = ["clinic", "lab"]
     label_owner = "clinic"                # not for "network"
+    sizes = [12, 7]                       # columns of each party; a private "frank-wolfe" needs it
 
     [settings]                            # of SharingADMMClassifier, and so on
     loss = "logistic"
@@ -40,6 +41,8 @@ class Job:
     parties : their names, in the order in which their columns or nodes count
     label_owner : the site at which the coordinator runs, with the labels; None for "network"
     ids : whether rows are matched by sample ids; False takes them as they lie
+    sizes : columns of each party, or rows of each node, as all have agreed. The noise of private
+        Frank-Wolfe depends on them, and no party should have to believe a coordinator there
 
     >>> job = Job("heart-1", "sharing", ("clinic", "lab"), "clinic", {"rounds": 20})
     >>> job.digest == Job("heart-1", "sharing", ("clinic", "lab"), "clinic", {"rounds": 21}).digest
@@ -52,6 +55,7 @@ class Job:
     label_owner: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     ids: bool = True
+    sizes: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         check_name(self.run, "run")
@@ -62,6 +66,10 @@ class Job:
             check_name(party, "a party")
         if not self.parties or len(set(self.parties)) != len(self.parties):
             raise ValueError(f"parties must be different names, got {list(self.parties)!r}")
+        if self.sizes is not None and not self._fits(self.sizes):
+            raise ValueError(
+                f"sizes must be {len(self.parties)} whole numbers from 1 on, got {self.sizes!r}"
+            )
         if type(self.ids) is not bool:
             raise ValueError(f"ids must be true or false, got {self.ids!r}")
         if self.algorithm == "network":
@@ -77,6 +85,10 @@ class Job:
             self.canonical()
         except (TypeError, ValueError) as error:
             raise ValueError(f"settings must hold plain values: {error}") from None
+
+    def _fits(self, sizes: Any) -> bool:
+        whole = isinstance(sizes, tuple) and all(type(one) is int and one >= 1 for one in sizes)
+        return whole and len(sizes) == len(self.parties)
 
     def canonical(self) -> str:
         """The one text of these terms."""
@@ -101,13 +113,15 @@ class Job:
         ...
         ValueError: job: 'algorithm' is missing
         """
-        known = {"run", "algorithm", "parties", "label_owner", "settings", "ids"}
+        known = {"run", "algorithm", "parties", "label_owner", "settings", "ids", "sizes"}
         check_keys(content, known, {"run", "algorithm", "parties"}, where)
         parties = content["parties"]
         if not isinstance(parties, list) or not all(isinstance(one, str) for one in parties):
             raise ValueError(f"{where}: parties must be a list of names, got {parties!r}")
+        sizes = content.get("sizes")
+        listed = tuple(sizes) if isinstance(sizes, list) else sizes
         try:
-            return cls(**{**content, "parties": tuple(parties)})
+            return cls(**{**content, "parties": tuple(parties), "sizes": listed})
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from None
 

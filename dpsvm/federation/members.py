@@ -1,7 +1,8 @@
 """What an algorithm does at a party and at the coordinator, apart from moving and keeping messages.
 
 Every algorithm has a module with a member and a lead, made of the objects of :mod:`dpsvm.admm` and
-:mod:`dpsvm.frank_wolfe`: they turn messages into those objects' own and back, and compute nothing.
+:mod:`dpsvm.frank_wolfe`: they turn messages into those objects' own and back. The mathematics is
+theirs.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any, Protocol
 
 from dpsvm.federation.job import Job
 from dpsvm.federation.messages import Array, Message, Scalar
-from dpsvm.federation.site import Price, Site
+from dpsvm.federation.site import Price, Refusal, Site
 from dpsvm.privacy.noise import Noise
 
 
@@ -82,6 +83,27 @@ class Lead(Protocol):
 
     def recall(self, memory: dict[str, Any]) -> None:
         """Go on from what another one remembered."""
+
+
+def require_round(message: Message, last: int) -> None:
+    """Refuse a round beyond those that the job names.
+
+    >>> require_round(Message("r", 3, "ask"), 2)
+    Traceback (most recent call last):
+    ...
+    dpsvm.federation.site.Refusal: the job has 2 rounds, got round 3
+    """
+    if message.round > last:
+        raise Refusal(f"the job has {last} rounds, got round {message.round}")
+
+
+def told_privacy(calibration: Any) -> dict[str, Any]:
+    """What the coordinator's result tells of a run's privacy: guarantee and report, or None."""
+    if calibration is None:
+        return {"guarantee": None, "privacy": None}
+    source = "a secret key of each site, from the operating system's entropy"
+    report = calibration.report(seeded=False) | {"noise_source": source}
+    return {"guarantee": str(calibration.guarantee), "privacy": report}
 
 
 _MODULES = {

@@ -83,11 +83,15 @@ FIELDS: Mapping[str, Fields] = {
     "end": {"reason": Value(str), "restore": Value(bool)},
     "ended": {},
     "stop": {"reason": Value(str)},
+    "stopped": {},
     "refusal": {"reason": Value(str)},
 }
 """The protocol's list: the fields of every kind of message."""
 
-FROM_PARTY = ("hello", "ready", "contribution", "iterate", "proposal", "score", "ended", "refusal")
+FROM_PARTY = (
+    *("hello", "ready", "contribution", "iterate", "proposal", "score", "ended", "stopped"),
+    "refusal",
+)
 """The kinds that leave a party."""
 
 
@@ -201,3 +205,7 @@ def _check_field(kind: str, name: str, wanted: Numbers | Value, value: Any) -> N
 def _check_text(value: Any, name: str) -> None:
     if not isinstance(value, str) or len(value) > _LONGEST_TEXT:
         raise MessageError(f"{name} must be a text of at most {_LONGEST_TEXT} characters")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise MessageError(f"{name} must be a text that can be written in UTF-8") from None

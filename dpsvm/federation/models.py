@@ -14,7 +14,7 @@ FORMAT = "dpsvm federation model, version 1"
 
 
 def dump_model(job: Job, site: Site, model: dict[str, Any]) -> str:
-    """The text of a model file.
+    """The text of a model file; in order of the names, which a resumed run has in another order.
 
     >>> site = Site("lab", features=("age",))
     >>> text = dump_model(Job("r", "sharing", ("lab",), "lab"), site, {"weights": np.array([0.5])})
@@ -29,7 +29,6 @@ def dump_model(job: Job, site: Site, model: dict[str, Any]) -> str:
         "features": None if site.features is None else list(site.features),
         **model,
     }
-    # Sorted, since the history of a run that was resumed comes sorted from a snapshot.
     return json.dumps(content, indent=1, sort_keys=True, default=_plain) + "\n"
 
 

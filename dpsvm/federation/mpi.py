@@ -140,13 +140,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         runner = MpiRunner()
     except ImportError:
         return _complain("MPI needs mpi4py: pip install 'dpsvm[mpi]'")
-    return guarded(runner, partial(take_part, runner, options.job, options.site), options.resume)
+    part = partial(take_part, runner, options.job, options.site, resume=options.resume)
+    return guarded(runner, part)
 
 
-def guarded(runner: MpiRunner, part: Callable[..., int], resume: bool) -> int:
+def guarded(runner: MpiRunner, part: Callable[[], int]) -> int:
     """Take part; an error that nobody foresaw ends all ranks, which would wait for this one."""
     try:
-        return part(resume=resume)
+        return part()
     except BaseException:
         traceback.print_exc()
         sys.stderr.flush()
@@ -192,7 +193,7 @@ def _answer(runner: MpiRunner, job_file: str, sites: Sequence[str], *, phase: Ph
         handle = partial(_handle, config.party(job, phase=phase))
     except (ValueError, OSError, CertificateError) as error:
         told = f"{name} cannot take part: its own screen says why"
-        if isinstance(error, (Refusal, StoreError)):
+        if isinstance(error, (Refusal, StoreError)):  # others may quote its data
             told = str(error).replace(folder, "") if folder else str(error)
         if told != str(error):
             _complain(str(error))

@@ -18,7 +18,7 @@ from dpsvm.admm.network.node import Samples
 from dpsvm.admm.network.privacy import Calibration
 from dpsvm.admm.network.shares import checked_labels, signs_of, two_classes
 from dpsvm.federation.job import Job
-from dpsvm.federation.members import Content, Shape
+from dpsvm.federation.members import Content, Shape, told_privacy
 from dpsvm.federation.messages import Array, Message
 from dpsvm.federation.settings import made
 from dpsvm.federation.site import Price, Refusal, Site
@@ -69,9 +69,9 @@ class Node:
         message = self._node.opening() if number == 0 else self._node.emit()
         return dict.fromkeys(self._node.neighbours, message)
 
-    def absorb(self, number: int, messages: Mapping[int, Iterate]) -> None:
-        """Take the neighbours' messages of an iteration."""
-        self._node.absorb([messages[other] for other in self._node.neighbours])
+    def absorb(self, number: int, weights: Mapping[int, Array]) -> None:
+        """Take the weights that the neighbours told in an iteration."""
+        self._node.absorb([Iterate(number, other, told) for other, told in weights.items()])
 
     def open(self) -> Content:
         """Where it starts."""
@@ -84,11 +84,7 @@ class Node:
         weights, others = message.arrays["weights"], self._node.neighbours
         if len(weights) != len(others):
             raise Refusal(f"{len(others)} neighbours' weights are needed, got {len(weights)}")
-        last = message.round - 1
-        heard = {
-            other: Iterate(last, other, row) for other, row in zip(others, weights, strict=True)
-        }
-        self.absorb(last, heard)
+        self.absorb(message.round - 1, dict(zip(others, weights, strict=True)))
         return self._told(message.round)
 
     def close(self, message: Message) -> dict[str, Any]:
@@ -152,11 +148,10 @@ class Relay:
 
     def result(self) -> dict[str, Any]:
         """The mean of the nodes' models, all of which it has relayed."""
-        guarantee = None if self._calibration is None else self._calibration.guarantee
         return {
             "ending": "iterations",
             "rounds": self._iteration,
-            "guarantee": None if guarantee is None else str(guarantee),
+            **told_privacy(self._calibration),
             "classes": np.unique(np.asarray(self._model.classes)),
             **model_of(self._model, self._updated.mean(axis=0)),
         }

@@ -32,21 +32,21 @@ from nvflare.apis.impl.controller import Controller
 from nvflare.apis.shareable import Shareable, make_reply
 
 from dpsvm.federation.config import SiteConfig
-from dpsvm.federation.coordinator import Coordinator, Turn
+from dpsvm.federation.coordinator import Turn
 from dpsvm.federation.in_process import run_turns
 from dpsvm.federation.job import Job, check_keys, read_toml
 from dpsvm.federation.messages import Message, MessageError, refusal
 from dpsvm.federation.nvflare_export import POINTER, TASK, TERMS
 from dpsvm.federation.party import NOT_BEGUN, Party
 from dpsvm.federation.site import Refusal
-from dpsvm.federation.store import MemoryStore, StoreError
+from dpsvm.federation.store import StoreError, told_of
 
 _MESSAGE = "message"  # the key of the bytes
 _LOOK = 0.2  # seconds between looks at what does not wake us
 
 
 class CoordinatorController(Controller):  # type: ignore[misc]
-    """The coordinator. A run that has not begun is rehearsed first.
+    """The coordinator.
 
     Into the folder of the job go outcome.json, how it ended; result.json, if it is done; and
     deliveries.jsonl, a line for every delivery: its round, the second at which all answers were
@@ -106,11 +106,6 @@ class CoordinatorController(Controller):  # type: ignore[misc]
             traceback.print_exc()  # to the server's screen: the job's own log is downloaded
             return Turn({}, ended="stopped", reason=_told(error, "the coordinator", config)), None
         try:
-            if coordinator.round == NOT_BEGUN and not self.dry:  # no party pays for a refusal
-                rehearsal = Coordinator(job, coordinator.site, MemoryStore(), dry=True)
-                turn = run_turns(rehearsal, deliver)
-                if turn.ended == "stopped":
-                    return turn, None
             turn = run_turns(
                 coordinator, deliver, lambda metrics: self.log_info(fl_ctx, json.dumps(metrics))
             )
@@ -253,7 +248,7 @@ def _told(error: Exception, name: str, config: SiteConfig | None) -> str:
     """What others may know of an error at a site: nothing of its files."""
     if not isinstance(error, (Refusal, StoreError)):
         return f"{name} cannot take part: its own log says why"
-    told = str(error)
+    told = told_of(error)
     if config is not None:
         own = [config.state, *([] if config.ledger is None else [config.ledger.parent])]
         for folder in (*own, config.folder):

@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from dpsvm.federation.charging import PARTY, Account
 from dpsvm.federation.job import Job
 from dpsvm.federation.members import Content, Member, Shape, make_member
 from dpsvm.federation.messages import VERSION, Message, refusal
 from dpsvm.federation.models import dump_model
-from dpsvm.federation.site import (
-    Price,
-    Refusal,
-    Site,
-    charge_label,
-    charge_once,
-    charged,
-    check_affordable,
-    check_not_aborted,
-)
-from dpsvm.federation.store import Phase, Store, StoreError, no_phase
+from dpsvm.federation.site import Price, Refusal, Site, check_not_aborted
+from dpsvm.federation.store import Phase, Store, StoreError, no_phase, told_of
 from dpsvm.privacy.minimiser import CertificateError
 from dpsvm.privacy.noise import Noise
-from dpsvm.privacy.stream import SecretStream
+from dpsvm.privacy.stream import KEY_BYTES, SecretStream
 
 NOT_BEGUN = -1
 """The round that a party holds before a run."""
@@ -41,6 +33,7 @@ class _Progress:
     shape: Shape | None = None
     member: Member | None = None
     ended: bool = False
+    closed: str | None = None  # why nothing more is answered, though the run is not over
 
 
 class Party:
@@ -52,7 +45,9 @@ class Party:
     in round 0, before anything of the run is computed, and is found again by the run's name.
 
     What is kept and what is charged must fit together. A charge without its snapshot, a snapshot
-    without its charge or a run without its noise key is refused, never begun anew.
+    without its charge, a run without its noise key, other data or an uncertified result are
+    refused, for good, and never begun anew. One thing no program on this disk can see: a folder put
+    back from a backup. It would answer rounds again that were answered: never restore one.
 
     >>> import numpy as np
     >>> from dpsvm.federation.store import MemoryStore
@@ -69,7 +64,7 @@ class Party:
         self.stopped: str | None = None  # why the run was given up
         self.price: Price | None = None  # of the run, once it is known
         self._phase = phase
-        self._label = charge_label(job, site.name)
+        self._account = Account(job, site, PARTY)
         self.restore()
 
     @property
@@ -85,6 +80,7 @@ class Party:
     def hello(self) -> Message:
         """Who it is; nothing is computed and nothing charged."""
         budget = None if self.site.ledger is None else float(self.site.ledger.remaining())
+        budget = None if budget == math.inf else budget
         return self._message(
             NOT_BEGUN,
             Content(
@@ -106,15 +102,20 @@ class Party:
         """The answer to a message, or a refusal that says why there is none."""
         self.refused = None
         try:
+            if self._halfway:
+                self.restore()
             return self._handle(message)
-        except (ValueError, CertificateError) as error:
+        except CertificateError as error:
             self.refused = told = str(error)
+            self._close(told)
+        except ValueError as error:
+            self.refused, told = str(error), told_of(error)
         except OSError as error:
             self.refused = f"{error.filename or 'a file'}: {error.strerror or error}"
             told = f"{self.site.name} cannot read or write one of its files"
-        if self._halfway:
-            with suppress(ValueError, OSError):  # then it stays so, and the next request is told
-                self.restore()
+        except Exception as error:  # a party that answers is worth more than its stack
+            self.refused = f"{type(error).__name__}: {error}"
+            told = f"{self.site.name} failed, and knows why"
         return refusal(self.job.run, message.round, told)
 
     def handle_bytes(self, data: bytes) -> bytes:
@@ -138,61 +139,60 @@ class Party:
             "reply": None if reply is None else [reply.kind, reply.arrays, reply.scalars],
             "member": None if now.member is None else now.member.remember(),
             "ended": now.ended,
+            "closed": now.closed,
+            "data": self._fingerprint,
         }
 
     def restore(self) -> None:
         """Go on from the store; refuse what does not fit to the job or to the ledger."""
-        self._now, self._halfway = _Progress(), True
-        self._restore()
+        self._halfway = True  # until it has succeeded
+        self._now = self._restored()
         self._halfway = False
 
-    def _restore(self) -> None:
+    def _restored(self) -> _Progress:
         check_not_aborted(self.job, self.site, self.store.read("aborted"))
         kept = self.store.load()
         if kept is None:
-            if charged(self.site, self._label) is not None:
-                raise StoreError(
-                    f"run {self.job.run} was charged to the ledger of {self.site.name}, and its "
-                    "snapshot is lost: it cannot go on. Begin another run"
-                )
-            return
+            self._account.require_none()
+            return _Progress()
         if kept["job"] != self.job.digest or kept["party"] != self.site.name:
             raise StoreError(f"run {self.job.run} was begun with other terms, or by another party")
         if kept["held"] == NOT_BEGUN:
-            return  # killed on the way to the charge, or just after it
+            return _Progress()  # killed on the way to the charge, or just after it
         rows, sizes, columns = kept["shape"]
         shape = Shape(rows, tuple(sizes), columns)
         member = self._make_member(shape, begun=True)
-        self._require_charge(member)
+        self._account.require(member.price, self._key)
+        if kept["data"] != self._fingerprint:
+            raise StoreError(f"the data of {self.site.name} are not those the run began with")
         member.recall(kept["member"])
         reply = self._message(kept["held"], Content(*kept["reply"]))
-        self._now = _Progress(kept["held"], kept["asked"], reply, shape, member, kept["ended"])
+        ended, closed = kept["ended"], kept["closed"]
+        return _Progress(kept["held"], kept["asked"], reply, shape, member, ended, closed)
 
-    def _require_charge(self, member: Member) -> None:
-        found = charged(self.site, self._label)
-        if member.price is not None and found != member.price.event:
-            raise StoreError(
-                f"the ledger of {self.site.name} does not hold the charge of run {self.job.run}, "
-                "which has begun: it is not the ledger that the run was charged to"
-            )
+    def _close(self, reason: str) -> None:
+        """Answer nothing more: go back to the last round, and keep that it was the last."""
+        self.restore()
+        self._now.closed = reason
+        self.store.save(self.snapshot())
 
     def _handle(self, message: Message) -> Message:
-        if self._halfway:
-            self.restore()
         if message.run != self.job.run:
             raise Refusal(
                 f"{self.site.name} takes part in run {self.job.run}, not in {message.run}"
+            )
+        if message.kind in ("greet", "rehearse") and message.round != NOT_BEGUN:
+            raise Refusal(
+                f"a {message.kind} belongs to no round, got one for round {message.round}"
             )
         if message.kind == "greet":
             self._check_terms(message)
             return self.hello()
         if message.kind == "stop":
             self.stopped = message.text("reason")
-            return self._message(message.round, Content("ended"))
+            return self._message(message.round, Content("stopped"))
         if message.kind == "rehearse":
-            member = self._make_member(self._shape_of(message), begun=False, rehearse=True)
-            if charged(self.site, self._label) is None:
-                check_affordable(self.site, member.price)
+            self._rehearse(self._shape_of(message))
             return self._message(message.round, Content("ready"))
         acts: dict[str, Callable[[Message], Content]] = {"begin": self._begin, "end": self._end}
         return self._once(message, acts.get(message.kind, self._answer))
@@ -209,6 +209,8 @@ class Party:
             return now.reply
         if now.ended:
             raise Refusal(f"run {self.job.run} is over for {self.site.name}")
+        if now.closed is not None:
+            raise Refusal(now.closed)
         if message.round != now.held + 1 or (message.kind == "begin") != (message.round == 0):
             raise Refusal(
                 f"{self.site.name} awaits round {now.held + 1}, got a {message.kind} for round "
@@ -228,14 +230,12 @@ class Party:
 
     def _begin(self, message: Message) -> Content:
         shape = self._shape_of(message)
-        before = charged(self.site, self._label) is not None
-        member = self._make_member(shape, begun=before)
-        if not before:
-            check_affordable(self.site, member.price)
+        member = self._make_member(shape, begun=bool(self._account.charges))
+        self._account.check(member.price)
         self._now.shape = shape
         self.store.save(self.snapshot(), self._phase)  # a charge without a snapshot is a lost run
         self._phase("before charge")
-        charge_once(self.site, self._label, member.price)
+        self._account.pay(member.price, self._key)
         self._phase("after charge")
         self._now.member = member
         self._stream.seek(self._question)
@@ -270,8 +270,10 @@ class Party:
 
     def _shape_of(self, message: Message) -> Shape:
         sizes = tuple(int(size) for size in message.arrays["sizes"])
-        if len(sizes) != len(self.job.parties):
-            raise Refusal(f"{len(self.job.parties)} sizes are needed, got {len(sizes)}")
+        if len(sizes) != len(self.job.parties) or min(sizes) < 1:
+            raise Refusal(f"{len(self.job.parties)} sizes from 1 on are needed, got {sizes}")
+        if self.job.sizes not in (None, sizes):
+            raise Refusal(f"the sizes of the parties were agreed to be {self.job.sizes}")
         rows, network = message.whole("rows"), self.job.algorithm == "network"
         own = (0, self.site.rows) if network else (self.site.rows, self.site.columns)
         if (rows, sizes[self.place]) != own:
@@ -281,9 +283,19 @@ class Party:
             )
         return Shape(rows, sizes, self.site.columns if network else 0)
 
-    def _make_member(self, shape: Shape, *, begun: bool, rehearse: bool = False) -> Member:
-        key = bytes(32) if rehearse else self.store.key(begun=begun)
-        self._stream = SecretStream(key)
+    def _rehearse(self, shape: Shape) -> None:
+        """Build all that a run needs, and drop it: what would be refused then is refused now."""
+        stream = SecretStream(bytes(KEY_BYTES))
+        stream.seek("member")
+        member = make_member(self.job, self.place, self.site, shape, Noise(stream))
+        self.price = member.price
+        self._account.check(member.price)
+
+    def _make_member(self, shape: Shape, *, begun: bool) -> Member:
+        self._key = self.store.key(begun=begun)
+        self._fingerprint = self.site.fingerprint(self._key)
+        self._stream = SecretStream(self._key)
+        self._stream.seek("member")
         member = make_member(self.job, self.place, self.site, shape, Noise(self._stream))
         self.price = member.price
         return member

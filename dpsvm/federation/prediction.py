@@ -12,14 +12,15 @@ from typing import Any
 import numpy as np
 
 from dpsvm.federation.job import Job
-from dpsvm.federation.members import Content, Shape
+from dpsvm.federation.members import Content, Shape, require_round
 from dpsvm.federation.messages import Array, Message
 from dpsvm.federation.site import Price, Refusal, Site
 from dpsvm.privacy.noise import Noise
 
 WARNING = (
     "a joint prediction shows the coordinator each party's partial score of every sample, without "
-    "noise: no privacy guarantee of the training covers it"
+    "noise, and in a Frank-Wolfe model for weights that the coordinator names: no privacy "
+    "guarantee of the training covers it"
 )
 
 
@@ -47,6 +48,7 @@ class PredictionMember:
         """Its partial score of every sample."""
         if message.kind != "ask":
             raise Refusal(f"a question for scores is awaited, got a {message.kind}")
+        require_round(message, 1)
         told = message.arrays.get("weights")
         if (told is None) == (self._weights is None):
             raise Refusal(f"the weights of {self._name} must be its own or be told, one of both")

@@ -16,7 +16,7 @@ from dpsvm.admm.sharing.party import Party
 from dpsvm.admm.sharing.privacy import Calibration
 from dpsvm.admm.sharing.regularisers import Ball, Box
 from dpsvm.federation.job import Job
-from dpsvm.federation.members import Content, Shape
+from dpsvm.federation.members import Content, Shape, require_round, told_privacy
 from dpsvm.federation.messages import Message
 from dpsvm.federation.settings import made
 from dpsvm.federation.site import Price, Refusal, Site
@@ -64,6 +64,7 @@ class SharingMember:
         terms = model._terms(loss, parties)
         calibration = model._calibration(terms, list(shape.sizes))
         self.price = _price(calibration)
+        self._rounds = int(model.rounds)
         columns = Columns(site.table, constant=place == model.intercept_party)
         self._party = Party(
             place,
@@ -80,8 +81,11 @@ class SharingMember:
         """Its part of every sample's prediction."""
         if message.kind != "price":
             raise Refusal(f"a price is awaited, got a {message.kind}")
-        keep = bool(message.scalars["keep"])
-        broadcast = Broadcast(message.round, message.arrays["price"], message.real("rho"), keep)
+        price, rho = message.arrays["price"], message.real("rho")
+        if not np.all(np.isfinite(price)) or rho <= 0.0:
+            raise Refusal("a price of finite numbers and a rho above 0 are needed")
+        require_round(message, self._rounds)
+        broadcast = Broadcast(message.round, price, rho, bool(message.scalars["keep"]))
         return Content("contribution", {"prediction": self._party.answer(broadcast).prediction})
 
     def close(self, message: Message) -> dict[str, Any]:
@@ -165,12 +169,11 @@ class SharingLead:
         """Why it ended, and what was guaranteed; the weights are the parties' own."""
         ending = self._coordinator.ending
         classes = getattr(self._model, "classes_", None)
-        guarantee = None if self._calibration is None else self._calibration.guarantee
         return {
             "ending": None if ending is None else ending.reason,
             "rounds": self._coordinator.round,
             "classes": None if classes is None else classes.tolist(),
-            "guarantee": None if guarantee is None else str(guarantee),
+            **told_privacy(self._calibration),
         }
 
     def remember(self) -> dict[str, Any]:

@@ -8,10 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_array
+
 from dpsvm.federation.job import Job
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.accounting import Event
 from dpsvm.privacy.guarantee import Guarantee
+from dpsvm.svm.rows import core_rows
 
 
 class Refusal(ValueError):
@@ -45,6 +50,18 @@ class Site:
     features: tuple[str, ...] | None = None  # the names of its columns
     model: dict[str, Any] | None = None  # its part of a finished run, for a joint prediction
 
+    def __post_init__(self) -> None:
+        if self.table is not None:
+            checked = check_array(
+                self.table, accept_sparse="csr", dtype=np.float64, ensure_min_features=0
+            )
+            table = core_rows(checked) if sparse.issparse(checked) else checked  # entries once
+            object.__setattr__(self, "table", table)
+        for name in ("labels", "ids"):
+            value = getattr(self, name)
+            if value is not None and self.table is not None and len(value) != self.rows:
+                raise ValueError(f"{self.name} has {self.rows} rows and {len(value)} {name}")
+
     @property
     def rows(self) -> int:
         """How many samples it has."""
@@ -57,6 +74,14 @@ class Site:
         """How many columns it has."""
         return 0 if self.table is None else int(self.table.shape[1])
 
+    def fingerprint(self, key: bytes) -> str:
+        """Of its table and labels, under a secret key: whether they are still the same."""
+        mac = hmac.new(key, digestmod=hashlib.sha256)
+        for array in _arrays(self.table, self.labels):
+            mac.update(f"{array.dtype.str} {array.shape}".encode())
+            mac.update(np.ascontiguousarray(array).view(np.uint8).data if array.size else b"")
+        return mac.hexdigest()
+
     def digest(self) -> str:
         """Of its ordered sample ids, salted; "" without ids."""
         return "" if self.ids is None else digest_of(self.ids, self.salt)
@@ -65,9 +90,9 @@ class Site:
 def digest_of(ids: Sequence[str], salt: str) -> str:
     """HMAC-SHA-256 of ordered ids under a salt.
 
-    Two sites that compare it learn whether they have the same samples in the same order, and no
-    more. It is not private set intersection: whoever knows the salt can test whether a guessed
-    list of ids is the one.
+    Two sites that compare it learn whether they have the same samples in the same order. It is not
+    private set intersection: whoever knows the salt can test whether a guessed list of ids is the
+    one, and the same list has the same digest in every run with that salt.
 
     >>> digest_of(["a", "b"], "salt") == digest_of(["ab", ""], "salt")
     False
@@ -78,31 +103,6 @@ def digest_of(ids: Sequence[str], salt: str) -> str:
         mac.update(len(text).to_bytes(8, "little"))
         mac.update(text)
     return mac.hexdigest()
-
-
-def charge_label(job: Job, site: str) -> str:
-    """What a ledger calls the charge of a run, by which it is found again.
-
-    >>> charge_label(Job("heart-1", "sharing", ("lab",), "lab"), "lab")
-    'federation run heart-1 at lab'
-    """
-    return f"federation run {job.run} at {site}"
-
-
-def charged(site: Site, label: str) -> Event | None:
-    """What the ledger of a site was charged under a label."""
-    if site.ledger is None:
-        return None
-    return next((one.event for one in site.ledger.charges if one.label == label), None)
-
-
-def check_affordable(site: Site, price: Price | None) -> None:
-    """Refuse a run that the budget of a site does not cover; nothing is charged."""
-    if price is None:
-        return
-    if site.ledger is None:
-        raise Refusal(f"this is a private run, and {site.name} has no ledger to charge")
-    site.ledger.check(price.event, neighbouring=price.guarantee.neighbouring)
 
 
 def check_not_aborted(job: Job, site: Site, reason: str | None) -> None:
@@ -117,14 +117,14 @@ def check_not_aborted(job: Job, site: Site, reason: str | None) -> None:
         raise Refusal(f"run {job.run} was given up at {site.name}: {reason.strip()}")
 
 
-def charge_once(site: Site, label: str, price: Price | None) -> None:
-    """Charge a run, unless the ledger holds its charge: then that one pays for it."""
-    if price is None:
-        return
-    if site.ledger is None:
-        raise Refusal(f"this is a private run, and {site.name} has no ledger to charge")
-    before = charged(site, label)
-    if before is None:
-        site.ledger.spend(price.event, label=label, neighbouring=price.guarantee.neighbouring)
-    elif before != price.event:
-        raise Refusal(f"the ledger of {site.name} holds another charge for this run")
+def _arrays(table: Any, labels: Any) -> list[Any]:
+    """All that a table and labels consist of."""
+    found = []
+    if sparse.issparse(table):
+        found += [table.data, table.indices, table.indptr]
+    elif table is not None:
+        found.append(table)
+    if labels is not None:
+        own = np.asarray(labels)
+        found.append(np.asarray(own, dtype="U") if own.dtype.kind == "O" else own)
+    return found

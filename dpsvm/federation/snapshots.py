@@ -15,7 +15,7 @@ def freeze(value: Any) -> bytes:
     """The bytes of a snapshot.
 
     >>> thaw(freeze({"weights": np.array([0.5]), "rounds": [1, None]}))
-    {'rounds': [1, None], 'weights': array([0.5])}
+    {'weights': array([0.5]), 'rounds': [1, None]}
     """
     arrays: list[Any] = []
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-from dpsvm._streams import atomic_write
+from dpsvm._streams import atomic_write, sync_folder
 from dpsvm.federation.frames import FrameError
 from dpsvm.federation.snapshots import freeze, thaw
 from dpsvm.privacy.stream import KEY_BYTES
@@ -25,7 +25,20 @@ Phase = Callable[[str], None]
 
 
 class StoreError(ValueError):
-    """Kept files that are missing, broken, or in use."""
+    """Kept files that are missing, broken, or in use; where they lie is not for others to know."""
+
+    def __init__(self, reason: str, path: Path | None = None) -> None:
+        super().__init__(reason if path is None else f"{path}: {reason}")
+        self.reason = reason
+
+
+def told_of(error: Exception) -> str:
+    """What other sites may know of an error.
+
+    >>> told_of(StoreError("another process has this run", Path("/home/ann/state")))
+    'another process has this run'
+    """
+    return error.reason if isinstance(error, StoreError) else str(error)
 
 
 def no_phase(_: str) -> None:
@@ -115,7 +128,7 @@ class FolderCopy(MemoryStore):
     def key(self, *, begun: bool) -> bytes:
         """The key of the run's noise."""
         if begun and not self._key_there:
-            raise StoreError(f"{self.path / 'noise.key'}: the key of a run that has begun is lost")
+            raise StoreError("the key of a run that has begun is lost", self.path / "noise.key")
         return _checked_key(self._key, self.path / "noise.key")
 
     def load(self) -> Any:
@@ -139,6 +152,7 @@ class RunFolder:
         self.path = Path(folder, run)
         self.path.mkdir(parents=True, exist_ok=True)
         self.path.chmod(0o700)
+        sync_folder(self.path.parent)  # a charge must not outlive the folder it was made for
         self._lock = open(self.path / "lock", "a+b")  # noqa: SIM115
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -146,7 +160,7 @@ class RunFolder:
             self._lock.close()
             if error.errno not in (errno.EAGAIN, errno.EACCES):
                 raise
-            raise StoreError(f"{self.path}: another process has this run") from None
+            raise StoreError("another process has this run", self.path) from None
         for left in self.path.glob(".dpsvm-*"):  # by a process that was killed while it wrote
             left.unlink()
 
@@ -161,7 +175,7 @@ class RunFolder:
         path = self.path / "noise.key"
         if not path.exists():
             if begun:
-                raise StoreError(f"{path}: the key of a run that has begun is lost")
+                raise StoreError("the key of a run that has begun is lost", path)
             with atomic_write(path, "wb") as file:
                 os.chmod(file.fileno(), 0o600)
                 file.write(secrets.token_bytes(KEY_BYTES))
@@ -197,7 +211,7 @@ class RunFolder:
 
 def _checked_key(key: bytes, path: Path) -> bytes:
     if len(key) != KEY_BYTES:
-        raise StoreError(f"{path}: a key has {KEY_BYTES} bytes, this one {len(key)}")
+        raise StoreError(f"a key has {KEY_BYTES} bytes, this one {len(key)}", path)
     return key
 
 
@@ -205,4 +219,4 @@ def _thawed(data: bytes, path: Path) -> Any:
     try:
         return thaw(data)
     except FrameError as error:
-        raise StoreError(f"{path}: this snapshot cannot be used: {error}") from None
+        raise StoreError(f"this snapshot cannot be used: {error}", path) from None

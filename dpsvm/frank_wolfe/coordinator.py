@@ -54,7 +54,7 @@ class Coordinator(Remembers):
     [array([2.]), array([0.])]
     """
 
-    _memory: ClassVar = ("weights", "_parts", "_known", "round", "step", "traffic")
+    _memory: ClassVar = ("weights", "_goal", "_parts", "_known", "round", "step", "traffic")
 
     def __init__(
         self,

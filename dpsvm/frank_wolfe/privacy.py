@@ -220,6 +220,8 @@ class DistributedCalibration:
         """
         bound = check_positive(entry_bound, "entry_bound")
         choices = check_count(len(sizes), "parties") * check_count(rounds, "rounds")
+        for size in sizes:
+            check_count(size, "the columns of a party")
         protected = label_bound is not None
         sketches = tuple(min(rounds, size) if cache else rounds for size in sizes)
         rho = concentrated_budget(epsilon, delta)
@@ -264,7 +266,7 @@ class DistributedCalibration:
         check_count(party, "party", least=0, most=len(self.sketches) - 1)
         return PartyNoise(self, party, noise)
 
-    def report(self) -> dict[str, Any]:
+    def report(self, *, seeded: bool) -> dict[str, Any]:
         """The figures behind the guarantee, and the paper's sensitivity beside ours."""
         return {
             "guarantee": str(self.guarantee),
@@ -279,6 +281,7 @@ class DistributedCalibration:
                 2.0 * self.entry_bound * self.sketch.leading / self.sketch.n_samples
             ),
             "event": repr(self.event),
+            "noise_source": "a seed: for experiments only" if seeded else "the operating system",
         }
 
 

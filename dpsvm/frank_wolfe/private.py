@@ -216,7 +216,7 @@ class PrivateDistributedFrankWolfe:
         ]
         calibration.check_labels(target)
         check_steps(self.step, rounds, share)
-        report = calibration.report()
+        report = calibration.report(seeded=noise.seeded)
         charge(self, noise, calibration.event, calibration.guarantee)
         goal = calibration.release_labels(target, noise)
         coordinator = make_coordinator(self, goal, len(target), sizes)

@@ -27,14 +27,17 @@ class SecretStream:
     def __init__(self, key: bytes) -> None:
         if len(key) != KEY_BYTES:
             raise ValueError(f"a key has {KEY_BYTES} bytes, got {len(key)}")
-        self._key, self._place, self._count = key, b"", 0
+        self._key, self._count = key, 0
+        self._place: bytes | None = None
 
     def seek(self, place: str) -> None:
         """Go to the beginning of a place."""
         self._place, self._count = place.encode(), 0
 
     def bytes(self, count: int) -> bytes:
-        """The next bytes of this place."""
+        """The next bytes of this place; there are none before the first :meth:`seek`."""
+        if self._place is None:
+            raise RuntimeError("a secret stream must be told where it is before it gives bytes")
         head = len(self._place).to_bytes(8, "little") + self._place
         state = hashlib.shake_256(self._key + head + self._count.to_bytes(8, "little"))
         self._count += 1

@@ -85,8 +85,10 @@ class Party(Remembers):
         if broadcast.keep:
             self._kept = self.weights, self.fitted
         resistance = self.terms.kappa * broadcast.rho
-        target = self.sent - broadcast.price / resistance
+        with np.errstate(over="ignore"):  # a private party refuses it, and others diverge
+            target = self.sent - broadcast.price / resistance
         if self.perturbation is not None:
+            _require_finite(target, "price")  # NaN times a sparse row tells whether it is empty
             target = self.perturbation.bound(target)
         self.weights = self.step.solve(target, self.terms.mu(broadcast.rho))
         self.fitted = self.columns.times(self.weights)
@@ -94,6 +96,8 @@ class Party(Remembers):
         if self.perturbation is not None:
             released = self.perturbation.release(released)
         self.sent = self._relaxed(released, broadcast)
+        if self.perturbation is not None:
+            _require_finite(self.sent, "message")
         return Contribution(broadcast.round, self.index, self.sent)
 
     def _check(self, broadcast: Broadcast) -> None:
@@ -130,3 +134,8 @@ class Party(Remembers):
         self._excess = (change + self._rho * self._excess) / (self._rho + broadcast.rho)
         self._price, self._rho = broadcast.price, broadcast.rho
         return share * prediction + (1.0 - share) * (self.sent - self._excess / self.terms.parties)
+
+
+def _require_finite(values: Array, what: str) -> None:
+    if not np.all(np.isfinite(values)):
+        raise ValueError(f"a private party takes and sends finite numbers, and a {what} is not")

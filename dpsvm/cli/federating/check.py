@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from dpsvm.cli.federating.cast import Cast
 from dpsvm.cli.layout import line, paragraph
 from dpsvm.cli.options import UsageError, parse
+from dpsvm.federation.charging import COORDINATOR, PARTY, Account
 from dpsvm.federation.config import SiteConfig
 from dpsvm.federation.coordinator import Coordinator
 from dpsvm.federation.in_process import InProcessRunner
 from dpsvm.federation.job import Job
 from dpsvm.federation.members import Shape, make_lead, make_member
 from dpsvm.federation.party import Party
-from dpsvm.federation.site import Price, Site, charge_label, charged, check_affordable
+from dpsvm.federation.site import Price, Site
 from dpsvm.federation.store import FolderCopy, MemoryStore
 from dpsvm.privacy.accountant import Ledger
 from dpsvm.privacy.accounting import Event
@@ -66,13 +67,13 @@ class _Cost:
 
     config: SiteConfig
     site: Site
-    label: str  # of the charge
+    account: Account
     price: Price | None
 
     @property
     def due(self) -> list[Event]:
         """What is still to be charged."""
-        if self.price is None or charged(self.site, self.label) is not None:
+        if self.price is None or self.account.charges:
             return []
         return [self.price.event]
 
@@ -110,11 +111,11 @@ def rehearse(cast: Cast, owner: Site, parties: Sequence[Party]) -> list[str]:
     if turn.ended != "checked":
         raise ValueError(turn.reason)
     costs = [
-        _Cost(config, party.site, charge_label(job, config.name), party.price)
+        _Cost(config, party.site, Account(job, party.site, PARTY), party.price)
         for config, party in zip(cast.parties, parties, strict=True)
     ]
-    as_owner = charge_label(job, f"{owner.name}, coordinator")
-    costs.append(_Cost(cast.coordinator, owner, as_owner, coordinator.price))
+    account = Account(job, owner, COORDINATOR)
+    costs.append(_Cost(cast.coordinator, owner, account, coordinator.price))
     return _cost_lines(job, costs)
 
 
@@ -123,7 +124,9 @@ def _own_side(job: Job, path: str, config: SiteConfig) -> list[str]:
     is_party, is_owner = config.name in job.parties, config.name == job.label_owner
     if not is_party and not is_owner and job.label_owner is not None:
         raise UsageError(f"{config.name} is neither a party of run {job.run} nor its label owner")
-    noise = Noise(SecretStream(bytes(KEY_BYTES)))
+    stream = SecretStream(bytes(KEY_BYTES))
+    stream.seek("rehearsal")
+    noise = Noise(stream)
     lines, costs, site = _terms_lines(job, path), [], None
     count = len(job.parties)
     if is_party:
@@ -133,15 +136,14 @@ def _own_side(job: Job, path: str, config: SiteConfig) -> list[str]:
         if network:
             shape = Shape(0, (site.rows,) * count, site.columns)
         member = make_member(job, job.place(config.name), site, shape, noise)
-        costs.append(_Cost(config, site, charge_label(job, config.name), member.price))
+        costs.append(_Cost(config, site, Account(job, site, PARTY), member.price))
         Party(job, site, FolderCopy(config.state / "party", job.run))
         lines += [line("rows", site.rows), line("columns", ", ".join(site.features or ()))]
     if is_owner:
         site = config.owner(job)
         width = max(1, costs[0].site.columns if costs else 1)
         lead = make_lead(job, site, Shape(site.rows, (width,) * count), noise)
-        label = charge_label(job, f"{config.name}, coordinator")
-        costs.append(_Cost(config, site, label, lead.price))
+        costs.append(_Cost(config, site, Account(job, site, COORDINATOR), lead.price))
         Coordinator(job, site, FolderCopy(config.state / "coordinator", job.run))
         lines += [line("labels", f"of {site.rows} rows")] if site.labels is not None else []
     if site is not None:
@@ -187,7 +189,9 @@ def _cost_lines(job: Job, costs: Sequence[_Cost]) -> list[str]:
     prices = [one.price for one in costs if one.price is not None]
     told = "none: this run is not private"
     if prices:
-        told = f"{prices[0].guarantee} for each party"
+        told = str(prices[0].guarantee)
+        if prices[0].guarantee.neighbouring in ("row", "column"):
+            told += " for each party"
     elif "epsilon" in job.settings or "privacy" in job.settings:
         told = "for the data of the parties; this side is not charged"
     lines = [line("guarantee", told)]
@@ -196,14 +200,13 @@ def _cost_lines(job: Job, costs: Sequence[_Cost]) -> list[str]:
         names = ", ".join(dict.fromkeys(one.config.name for one in shared))
         if shared[0].config.ledger is None:
             for one in shared:
-                check_affordable(one.site, one.price)
+                one.account.check(one.price)
             lines.append(line(f"budget of {names}", "no ledger"))
             continue
         with open(path, encoding="utf-8") as file:
             ledger = Ledger.from_json(file.read(), path)
         for one in shared:
-            if one.due:
-                check_affordable(one.site, one.price)
+            one.account.check(one.price)
         spent = ledger.spent([event for one in shared for event in one.due])
         if spent > ledger.epsilon * (1 + _ROUNDING):
             raise ValueError(

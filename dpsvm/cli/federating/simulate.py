@@ -235,7 +235,7 @@ def _rounds_table(history: Sequence[dict[str, Any]]) -> list[str]:
         return []
     count, last = min(len(history), _SHOWN), len(history) - 1
     places = sorted({round(last * place / max(count - 1, 1)) for place in range(count)})
-    names = ["round", *sorted(set(history[-1]) - {"round"})]
+    names = list(history[-1])
     rows = [[_shown(history[place].get(name)) for name in names] for place in places]
     return table([names, *rows])
 

@@ -140,10 +140,12 @@ def make_problem(
     rng = np.random.default_rng(seed)
     settings = PROBLEMS[algorithm] if settings is None else settings
     owner = None if algorithm == "network" else OWNER
-    job = Job("trial", algorithm, PARTIES, owner, settings, ids=False)
+    sizes = (rows if algorithm == "network" else columns,) * len(PARTIES)
+    job = Job("trial", algorithm, PARTIES, owner, settings, ids=False, sizes=sizes)
     problem = Problem(folder, job)
     folder.mkdir(parents=True, exist_ok=True)
     head = {"run": job.run, "algorithm": algorithm, "parties": list(PARTIES), "ids": False}
+    head["sizes"] = list(sizes)
     if owner is not None:
         head["label_owner"] = owner
     problem.job_file.write_text(_toml(head) + "\n[settings]\n" + _toml(settings))
