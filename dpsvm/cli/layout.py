@@ -16,7 +16,7 @@ def line(label: str, value: Any) -> str:
     >>> line("rounds", 20)
     'rounds                  20'
     """
-    return f"{label:<{_LABEL_WIDTH}}{value}"
+    return f"{label + ' ':<{_LABEL_WIDTH}}{value}"
 
 
 def paragraph(label: str, text: str) -> list[str]:
