@@ -11,7 +11,15 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from dpsvm.federation import Job, Refusal, RunFolder, StoreError
+from dpsvm.federation import (
+    Job,
+    MemoryStore,
+    Message,
+    Party,
+    Refusal,
+    RunFolder,
+    StoreError,
+)
 from dpsvm.federation.config import SiteConfig
 from dpsvm.federation.site import digest_of
 from dpsvm.federation.store import FolderCopy
@@ -286,6 +294,16 @@ def test_the_owner_has_labels_and_rows_and_no_columns():
 def test_a_site_file_is_checked(text, told):
     with pytest.raises(ValueError, match=f"site.toml: .*{told}"):
         site(text)
+
+
+def test_a_site_can_refuse_all_that_is_not_private():
+    text = "name = 'lab'\nstate = 's'\nprivate = true\n[data]\nfile = 'lab.csv'\nlabel = 'state'"
+    member = site(text + "\ncolumns = ['age']").site(job(ids=False), labels=False)
+    party = Party(job(ids=False), member, MemoryStore())
+    begin = Message("r", 0, "begin", {"sizes": np.array([1])}, {"rows": 3})
+    assert party.handle(begin).text("reason") == "lab takes part in private runs only"
+    with pytest.raises(ValueError, match="private must be true or false, got 'yes'"):
+        site("name = 'lab'\nstate = 's'\nprivate = 'yes'")
 
 
 def test_ids_without_a_salt_are_refused():

@@ -33,7 +33,7 @@ class Account:
     """
 
     def __init__(self, job: Job, site: Site, role: str) -> None:
-        self.job, self.site = job, site
+        self.job, self.site, self.role = job, site, role
         self.label = f"federation run {job.run} at {site.name} as {role}"
 
     @property
@@ -45,7 +45,9 @@ class Account:
         return [one for one in self.site.ledger.charges if one.label.startswith(own)]
 
     def check(self, price: Price | None) -> None:
-        """Refuse a run that the budget does not cover; nothing is charged."""
+        """Refuse a run that the budget does not cover, or a site's data do not take part in."""
+        if price is None and self.role == PARTY and self.site.private:
+            raise Refusal(f"{self.site.name} takes part in private runs only")
         if price is None or self.charges:
             return
         if self.site.ledger is None:

@@ -2,6 +2,7 @@
 
     name = "lab"
     state = "state"                  # folder of snapshots, answers, noise keys and models
+    private = true                   # refuse runs without a guarantee, joint predictions included
 
     [data]
     file = "lab.csv"                 # CSV with a line of names, or LIBSVM text
@@ -58,12 +59,13 @@ class SiteConfig:
     salt: str = ""
     bounds: Mapping[str, float] = field(default_factory=dict)
     ledger: Path | None = None
+    private: bool = False
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> SiteConfig:
         """Read the file of a site; what is wrong with it is a ValueError that names it."""
         where, content = os.fspath(path), read_toml(path)
-        known = {"name", "state", "data", "predict", "bounds", "budget"}
+        known = {"name", "state", "private", "data", "predict", "bounds", "budget"}
         check_keys(content, known, {"name", "state"}, where)
         try:
             return cls._of(content, Path(path).resolve().parent)
@@ -76,6 +78,9 @@ class SiteConfig:
             if not isinstance(content.get(name, {}), dict):
                 raise ValueError(f"[{name}] must be a table, got {content[name]!r}")
         data, budget = dict(content.get("data", {})), content.get("budget", {})
+        private = content.get("private", False)
+        if type(private) is not bool:
+            raise ValueError(f"private must be true or false, got {private!r}")
         salt = _salt(data, folder)
         check_keys(budget, {"ledger"}, {"ledger"} if "budget" in content else set(), "[budget]")
         bounds = content.get("bounds", {})
@@ -97,6 +102,7 @@ class SiteConfig:
             salt=salt,
             bounds=bounds,
             ledger=folder / _text(budget["ledger"], "ledger") if budget else None,
+            private=private,
         )
 
     def party(self, job: Job, *, phase: Phase = no_phase) -> Party:
@@ -180,6 +186,7 @@ class SiteConfig:
             ledger=self.accountant(),
             features=table.names or None,
             model=model,
+            private=self.private,
         )
 
     def accountant(self) -> BudgetAccountant | None:

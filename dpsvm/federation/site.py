@@ -49,6 +49,7 @@ class Site:
     ledger: BudgetAccountant | None = None
     features: tuple[str, ...] | None = None  # the names of its columns
     model: dict[str, Any] | None = None  # its part of a finished run, for a joint prediction
+    private: bool = False  # whether it takes part in nothing without a guarantee
 
     def __post_init__(self) -> None:
         if self.table is not None:
