@@ -166,7 +166,7 @@ def test_what_is_wrong_at_a_site_is_told_without_its_files(
     place = Place(tmp_path)
     lost = place.greet()
     assert (lost.kind, lost.run, lost.round) == ("refusal", JOB.run, -1)
-    assert lost.text("reason").startswith("ledger.json: no such ledger")
+    assert lost.text("reason").startswith("no such ledger")
     assert str(tmp_path / "ledger.json") in caplog.text
     budget(tmp_path)
     (tmp_path / "lab.csv").write_text("crp\nsecret\n")

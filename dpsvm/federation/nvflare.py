@@ -98,13 +98,11 @@ class CoordinatorController(Controller):  # type: ignore[misc]
             self.system_panic(reason, fl_ctx)
 
     def _run(self, deliver: Callable[..., Any], fl_ctx: Any) -> tuple[Turn, str | None]:
-        config = None
         try:
-            job, config = _terms(fl_ctx), _site(fl_ctx)
-            coordinator = config.coordinator(job, dry=self.dry)
+            coordinator = _site(fl_ctx).coordinator(_terms(fl_ctx), dry=self.dry)
         except (ValueError, OSError) as error:
             traceback.print_exc()  # to the server's screen: the job's own log is downloaded
-            return Turn({}, ended="stopped", reason=_told(error, "the coordinator", config)), None
+            return Turn({}, ended="stopped", reason=_told(error, "the coordinator")), None
         try:
             turn = run_turns(
                 coordinator, deliver, lambda metrics: self.log_info(fl_ctx, json.dumps(metrics))
@@ -188,7 +186,7 @@ class PartyExecutor(Executor):  # type: ignore[misc]
             return Shareable({_MESSAGE: self._answer(data, fl_ctx)})
 
     def _answer(self, data: bytes, fl_ctx: Any) -> bytes:
-        name, config = fl_ctx.get_identity_name(), None
+        name = fl_ctx.get_identity_name()
         try:
             if self._party is None:
                 config = _site(fl_ctx)
@@ -199,7 +197,7 @@ class PartyExecutor(Executor):  # type: ignore[misc]
         except Exception as error:
             self.log_exception(fl_ctx, f"{name} refuses: {error}")
             self._close()
-            return _refused(data, _told(error, name, config))
+            return _refused(data, _told(error, name))
         if self._party.refused is not None:
             self.log_error(fl_ctx, f"{name} refuses: {self._party.refused}")
         if self._party.stopped is not None:
@@ -244,16 +242,11 @@ def _terms(fl_ctx: Any) -> Job:
     return Job.of(json.loads(path.read_text(encoding="utf-8")), TERMS)
 
 
-def _told(error: Exception, name: str, config: SiteConfig | None) -> str:
+def _told(error: Exception, name: str) -> str:
     """What others may know of an error at a site: nothing of its files."""
     if not isinstance(error, (Refusal, StoreError)):
         return f"{name} cannot take part: its own log says why"
-    told = told_of(error)
-    if config is not None:
-        own = [config.state, *([] if config.ledger is None else [config.ledger.parent])]
-        for folder in (*own, config.folder):
-            told = told.replace(f"{folder}{os.sep}", "")
-    return told
+    return told_of(error)
 
 
 def _refused(data: bytes, reason: str) -> bytes:
