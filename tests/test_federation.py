@@ -26,6 +26,7 @@ from federation_problems import (
 )
 from scipy import sparse
 
+from dpsvm import federation
 from dpsvm.admm import NetworkADMM, SharingADMMClassifier
 from dpsvm.federation import (
     FIELDS,
@@ -669,6 +670,17 @@ def test_noise_keys_are_for_their_owner_alone(tmp_path: Path) -> None:
     assert (tmp_path / "run-1" / "noise.key").stat().st_mode & 0o777 == 0o600
     with RunFolder(tmp_path, "run-2") as store:
         assert store.key(begun=False) != key
+
+
+# --- what is imported late
+
+
+def test_runners_and_nodes_are_names_of_the_package() -> None:
+    for name in ("MpiRunner", "NVFlareRunner", "Node"):
+        assert getattr(federation, name).__name__ == name
+        assert name in federation.__all__
+    with pytest.raises(AttributeError, match="has no attribute 'Runner'"):
+        _ = federation.Runner
 
 
 # --- joint prediction
