@@ -136,7 +136,8 @@ class Federation:
     ) -> None:
         self.kits = Kits.find(folder)
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
-        self._environment = {**os.environ, **(environment or {})}
+        # Without it the installed dpsvm gives way to a folder of that name where one happens to be.
+        self._environment = {**os.environ, "PYTHONSAFEPATH": "1", **(environment or {})}
 
     def __enter__(self) -> Federation:
         self.start()

@@ -56,7 +56,7 @@ def mpi_command(cast: Cast, *, resume: bool) -> list[str]:
     if mpirun is None:
         raise UsageError(f"there is no mpirun here: {_ADVICE}")
     count = str(len(cast.parties) + 1)
-    python = [sys.executable, "-m", _MODULE, cast.job_path, *cast.paths]
+    python = [sys.executable, "-P", "-m", _MODULE, cast.job_path, *cast.paths]  # as installed
     return [mpirun, "-n", count, *python, *(["--resume"] if resume else [])]
 
 
