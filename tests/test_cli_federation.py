@@ -565,7 +565,7 @@ def test_mpi_is_started_with_a_process_for_each_site(monkeypatch, tmp_path, caps
     words = log.read_text().split()
     assert words[:2] == ["-n", "4"]
     assert words[3:] == [
-        *("-m", "dpsvm.federation.mpi", "job.toml"),
+        *("-P", "-m", "dpsvm.federation.mpi", "job.toml"),
         *("office.toml", "lab.toml", "ward.toml", "shop.toml"),
     ]
     monkeypatch.setenv("FAKE_CODE", "2")
