@@ -415,10 +415,10 @@ def fuzz(count: int, seed: int, progress: Callable[[int], None] = lambda done: N
                 parties[at] = scene.make()
             held = parties[at].held
             findings.handle(how, data, parties[at])
-            if parties[at].held == held and random.random() < 0.02:
+            if parties[at].held != held or parties[at].closed is not None:
+                del parties[at]  # a node that missed a certificate is closed for good
+            elif random.random() < 0.02:
                 findings.go_on(scene, parties[at])
-            if parties[at].held != held:
-                del parties[at]
         else:
             message = made_up(kinds[random.integers(len(kinds))], random)
             how, data = mutated(message.encode(), random)

@@ -77,6 +77,11 @@ class Party:
         """Whether the run is over."""
         return self._now.ended
 
+    @property
+    def closed(self) -> str | None:
+        """Why it answers nothing more though the run is not over, None if it does."""
+        return self._now.closed
+
     def hello(self) -> Message:
         """Who it is; nothing is computed and nothing charged."""
         budget = None if self.site.ledger is None else float(self.site.ledger.remaining())
