@@ -287,7 +287,7 @@ def lost_ledger(world: World) -> list[object]:
         outcome.reason,
         yes(
             outcome.ended == "stopped"
-            and f"{VICTIM} refused: ledger.json: no such ledger" in str(outcome.reason)
+            and f"{VICTIM} refused: no such ledger" in str(outcome.reason)
             and str(problem.folder) not in str(outcome.reason)
             and world.logged(VICTIM, str(ledger))
             and not ledger.exists()
