@@ -86,12 +86,17 @@ def wanted(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @with_mpi
-def test_ranks_give_the_bytes_of_one_process(wanted: Any, tmp_path: Path) -> None:
-    problem = sites.make_problem(tmp_path / "sites", "sharing", rows=ROWS)
-    done = launch("-m", "dpsvm.federation.mpi", *problem.files)
+@pytest.mark.parametrize("algorithm", sites.PROBLEMS)
+def test_ranks_give_the_bytes_of_one_process(algorithm: str, tmp_path: Path) -> None:
+    here, there = (
+        sites.make_problem(tmp_path / name, algorithm, rows=ROWS) for name in ("here", "there")
+    )
+    parties, coordinator = here.make()
+    assert InProcessRunner(parties).run(coordinator).ended == "done"
+    done = launch("-m", "dpsvm.federation.mpi", *there.files)
     assert (done.returncode, done.stdout, done.stderr) == (0, "done, 4 rounds\n", "")
-    assert problem.kept() == wanted.kept()
-    assert problem.charges() == wanted.charges()
+    assert there.kept() == here.kept()
+    assert there.charges() == here.charges()
 
 
 @with_mpi
