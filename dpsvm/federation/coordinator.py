@@ -84,7 +84,6 @@ class Coordinator:
         self.price: Price | None = None  # of the run for the labels, once it is known
         self._now = _Progress()
         self._greeting = self._rehearsing = self._halfway = False
-        self.budgets: dict[str, float | None] = {}  # of the parties, as they said hello
         if not dry:
             self.restore()
 
@@ -164,10 +163,6 @@ class Coordinator:
 
     def _greeted(self, hellos: Sequence[Message]) -> Turn:
         self._greeting = False
-        self.budgets = {
-            party: hello.scalars.get("budget")  # type: ignore[misc]
-            for party, hello in zip(self.job.parties, hellos, strict=True)
-        }
         shape = self._agree(hellos)
         if self._now.stage != "new":
             return self._resumed(shape, hellos)

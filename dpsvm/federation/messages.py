@@ -184,6 +184,18 @@ def refusal(run: str, number: int, reason: str) -> Message:
     return Message(run, number, "refusal", scalars={"reason": reason[:_LONGEST_TEXT]})
 
 
+def decoded_answer(data: bytes, asked: Message) -> Message:
+    """The answer in some bytes; what is no message counts as a refusal.
+
+    >>> decoded_answer(b"hello", Message("run-1", 2, "ask")).text("reason")
+    'it answered with what is no message: 5 bytes are too few for a frame'
+    """
+    try:
+        return Message.decode(data)
+    except MessageError as error:
+        return refusal(asked.run, asked.round, f"it answered with what is no message: {error}")
+
+
 def _check_field(kind: str, name: str, wanted: Numbers | Value, value: Any) -> None:
     if isinstance(wanted, Numbers):
         fits = isinstance(value, np.ndarray) and value.ndim == wanted.axes

@@ -22,7 +22,7 @@ from dpsvm.federation.coordinator import Coordinator, Turn
 from dpsvm.federation.frames import LARGEST
 from dpsvm.federation.in_process import Watch, run_turns
 from dpsvm.federation.job import Job
-from dpsvm.federation.messages import Message, MessageError, refusal
+from dpsvm.federation.messages import Message, decoded_answer, refusal
 from dpsvm.federation.party import NOT_BEGUN, Party
 from dpsvm.federation.site import Refusal
 from dpsvm.federation.store import Phase, StoreError, no_phase, told_of
@@ -73,7 +73,7 @@ class MpiRunner:
             self.send(ranks[name], frame)
         self._phase("after send")
         answers = {name: self.receive(ranks[name])[1] for name in frames}
-        return {name: _decoded(answer, messages[name]) for name, answer in answers.items()}
+        return {name: decoded_answer(answer, messages[name]) for name, answer in answers.items()}
 
     def dismiss(self, reason: str = "") -> None:
         """At rank 0: tell all others to leave; a reason says what went wrong."""
@@ -223,13 +223,6 @@ def _handle(party: Party, data: bytes) -> bytes:
 def _refuse(reason: str, data: bytes) -> bytes:
     message = Message.decode(data)
     return refusal(message.run, message.round, reason).encode()
-
-
-def _decoded(answer: bytes, asked: Message) -> Message:
-    try:
-        return Message.decode(answer)
-    except MessageError as error:
-        return refusal(asked.run, asked.round, f"it answered with what is no message: {error}")
 
 
 def _complain(reason: str) -> int:

@@ -35,7 +35,7 @@ from dpsvm.federation.config import SiteConfig
 from dpsvm.federation.coordinator import Turn
 from dpsvm.federation.in_process import run_turns
 from dpsvm.federation.job import Job, check_keys, read_toml
-from dpsvm.federation.messages import Message, MessageError, refusal
+from dpsvm.federation.messages import Message, MessageError, decoded_answer, refusal
 from dpsvm.federation.nvflare_export import POINTER, TASK, TERMS
 from dpsvm.federation.party import NOT_BEGUN, Party
 from dpsvm.federation.site import Refusal
@@ -134,7 +134,7 @@ class CoordinatorController(Controller):  # type: ignore[misc]
             self.cancel_task(tasks[name], fl_ctx=fl_ctx)
         _note(log, messages, got)
         return {
-            name: _decoded(got[name], message) if name in got else None
+            name: decoded_answer(got[name], message) if name in got else None
             for name, message in messages.items()
         }
 
@@ -255,13 +255,6 @@ def _refused(data: bytes, reason: str) -> bytes:
     except MessageError:
         return refusal("", NOT_BEGUN, reason).encode()
     return refusal(asked.run, asked.round, reason).encode()
-
-
-def _decoded(answer: bytes, asked: Message) -> Message:
-    try:
-        return Message.decode(answer)
-    except MessageError as error:
-        return refusal(asked.run, asked.round, f"it answered with what is no message: {error}")
 
 
 def _note(log: Path, messages: Mapping[str, Message], answers: Mapping[str, bytes]) -> None:

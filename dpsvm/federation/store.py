@@ -35,7 +35,7 @@ class StoreError(ValueError):
 def told_of(error: Exception) -> str:
     """What other sites may know of an error.
 
-    >>> told_of(StoreError("another process has this run", Path("/home/ann/state")))
+    >>> told_of(StoreError("another process has this run", Path("state")))
     'another process has this run'
     """
     return error.reason if isinstance(error, StoreError) else str(error)
