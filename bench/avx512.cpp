@@ -108,9 +108,6 @@ void tell_scans(const Simd& level) {
         found["accumulate"].add(v);
       }
       found["dot"].add(level.dot(v.data(), diag.data(), n));
-      std::vector<float> narrowed(n);
-      level.narrow(v.data(), narrowed.data(), n);
-      found["narrow"].add(narrowed);
     }
   for (const auto& [name, hash] : found) tell(name, hash.text());
 }
@@ -159,28 +156,29 @@ void tell_bits(const char* name, void (*count)(const std::uint64_t*, Index, Inde
   Hash hash;
   Random random(14);
   for (Index words = 1; words < 12; ++words) {
-    const Index n = 41;
-    std::vector<std::uint64_t> rows(n * words), query(words);
-    for (std::uint64_t& word : rows) word = random.bits();
+    const Index n_panels = 5;
+    std::vector<std::uint64_t> panels(n_panels * words * kBitRows), query(words);
+    for (std::uint64_t& word : panels) word = random.bits();
     for (std::uint64_t& word : query) word = random.bits();
-    std::vector<T> out(n);
-    count(rows.data(), n, words, query.data(), out.data());
+    std::vector<T> out(n_panels * kBitRows);
+    count(panels.data(), n_panels, words, query.data(), out.data());
     hash.add(out);
   }
   tell(name, hash.text());
 }
 
-template <class T>
-void tell_rbf(const char* name, void (*rbf)(T, T, const T*, T*, Index)) {
+template <class T, class Out>
+void tell_rbf(const char* name, void (*rbf)(T, T, const T*, const T*, Out*, Index)) {
   Hash hash;
   Random random(15);
   for (const Index n : lengths())
     for (const T gamma : {T(0.01), T(1), T(900)}) {  // from near 1 to vanishing
-      std::vector<T> s = uniform<T>(n, random);
+      const std::vector<T> s = uniform<T>(n, random);
+      std::vector<Out> out(n);
       std::vector<T> squared = uniform<T>(n, random, 0.2);
       for (Index t = 0; t < n; ++t) squared[t] += T(0.4);
-      rbf(gamma, T(0.7), squared.data(), s.data(), n);
-      hash.add(s);
+      rbf(gamma, T(0.7), squared.data(), s.data(), out.data(), n);
+      hash.add(out);
     }
   tell(name, hash.text());
 }
@@ -194,6 +192,7 @@ void tell_loops(const Simd& level) {
   tell_bits("bits_f64", level.bits_f64);
   tell_bits("bits_f32", level.bits_f32);
   tell_rbf("rbf_f64", level.rbf_f64);
+  tell_rbf("rbf_rounded", level.rbf_rounded);
   tell_rbf("rbf_f32", level.rbf_f32);
 }
 

@@ -27,7 +27,7 @@ class RowCache {
   const float* peek(Index id, Index length) { return valid(id) >= length ? slots_[id].block.data : nullptr; }
 
   // Row `id` with room for `length` entries, its first `valid` entries filled in earlier; now the most recently used.
-  // The pointers of the last capacity(length) / 8 distinct fetches stay good, and always those of the last two.
+  // The pointers of the last safe() distinct rows fetched stay good, and always those of the last two.
   struct Row {
     float* data;
     Index valid;
@@ -38,6 +38,9 @@ class RowCache {
   // How many rows of this length there is room for at present, and how many the budget holds.
   Index capacity(Index length) const { return slabs_.capacity(length); }
   Index budget(Index length) const { return slabs_.budget(length); }
+
+  // Those used least recently make room, so the ones that are in use do so last.
+  Index safe() const { return slabs_.safe(); }
 
   // Exchanges columns of every row; a row that ends between the two is cut off before the first. A row pays for it when
   // it is next asked for: most of those kept are not.

@@ -16,14 +16,19 @@ namespace {
 // Multiplications below which waking another thread costs more than it saves.
 constexpr Index kWorthThreads = 100'000;
 
-// Columns computed at a time: their dot products stay in the first-level cache.
-constexpr Index kColumns = 512;
+// Rows computed together at the most, and the dot products that a thread makes of them at a time: its first-level cache
+// holds these.
+constexpr Index kMostRows = 32, kScratchBytes = 32 << 10;
 
-void rbf(double gamma, double xx, const double* squared, double* s, Index n) { simd().rbf_f64(gamma, xx, squared, s, n); }
-void rbf(float gamma, float xx, const float* squared, float* s, Index n) { simd().rbf_f32(gamma, xx, squared, s, n); }
-
-void round_to(float* out, const double* x, Index n) { simd().narrow(x, out, n); }
-void round_to(float* out, const float* x, Index n) { std::copy_n(x, n, out); }
+void rbf(double gamma, double xx, const double* squared, const double* s, double* out, Index n) {
+  simd().rbf_f64(gamma, xx, squared, s, out, n);
+}
+void rbf(double gamma, double xx, const double* squared, const double* s, float* out, Index n) {
+  simd().rbf_rounded(gamma, xx, squared, s, out, n);
+}
+void rbf(float gamma, float xx, const float* squared, const float* s, float* out, Index n) {
+  simd().rbf_f32(gamma, xx, squared, s, out, n);
+}
 
 // Values between -1 and 1 may be computed in single precision. Those of the others grow with the features: K_ii + K_jj -
 // 2 K_ij would lose all its digits to rounding on features that are not scaled.
@@ -53,21 +58,12 @@ class DotKernel final : public Kernel {
   Index together() const override { return samples_->together(); }
 
   void block(const Index* rows, Index count, Index begin, Index end, float* const* out) override {
-    const Index features = samples_->features();
-    dense_.resize(count * features);
-    for (Index r = 0; r < count; ++r) samples_->expand(rows[r], dense_.data() + r * features);
-    samples_->pack(dense_.data(), count, packed_);
-    const Index first = begin / kColumns, last = (end + kColumns - 1) / kColumns;
-    const auto piece = [&](Index p) { columns(rows, count, (first + p) * kColumns, begin, end, out); };
-    if (count * (end - begin) * features < kWorthThreads)
-      for (Index p = 0; p < last - first; ++p) piece(p);
-    else
-      pool_.run(last - first, piece);
+    for (Index r = 0; r < count; r += kMostRows) some_rows(rows + r, std::min(kMostRows, count - r), begin, end, out + r);
   }
 
   double diagonal(Index i) const override {
     T value = squared_[i];
-    apply_kernel(spec_, squared_[i], &squared_[i], &value, 1);
+    apply_kernel(spec_, squared_[i], &squared_[i], &value, &value, 1);
     return static_cast<double>(value);
   }
 
@@ -77,19 +73,39 @@ class DotKernel final : public Kernel {
   }
 
  private:
-  // The part of the block that lies in the columns [start, start + kColumns).
-  void columns(const Index* rows, Index count, Index start, Index begin, Index end, float* const* out) const {
-    const Index from = std::max(begin, start), to = std::min(end, start + kColumns);
-    const Index aligned = from / Samples<T>::kAlign * Samples<T>::kAlign;
-    const Index ld = to - aligned + Samples<T>::kAlign;
-    const std::unique_ptr<T[]> dots(new T[Samples<T>::lines(count) * ld]);
-    samples_->dots(packed_, count, aligned, to, dots.get(), ld);
-    for (Index r = 0; r < count; ++r) {
-      T* line = dots.get() + r * ld + (from - aligned);
-      apply_kernel(spec_, squared_[rows[r]], &squared_[from], line, to - from);
-      round_to(out[r] + (from - begin), line, to - from);
-    }
+  using Rows = Samples<T>;
+
+  void some_rows(const Index* rows, Index count, Index begin, Index end, float* const* out) {
+    const Index features = samples_->features();
+    dense_.resize(count * features);
+    for (Index r = 0; r < count; ++r) samples_->expand(rows[r], dense_.data() + r * features);
+    samples_->pack(dense_.data(), count, packed_);
+    const Index width = (kScratch / std::max(Rows::lines(count), kFewestLines) / Rows::kAlign - 1) * Rows::kAlign;
+    const Index first = begin / width, last = (end + width - 1) / width;
+    const auto piece = [&](Index p) {
+      const Index start = (first + p) * width;
+      columns(rows, count, std::max(begin, start), std::min(end, start + width), begin, out);
+    };
+    if (count * (end - begin) * features < kWorthThreads)
+      for (Index p = 0; p < last - first; ++p) piece(p);
+    else
+      pool_.run(last - first, piece);
   }
+
+  // The part of the block that lies in the columns [from, to).
+  void columns(const Index* rows, Index count, Index from, Index to, Index begin, float* const* out) const {
+    const Index aligned = from / Rows::kAlign * Rows::kAlign;
+    const Index ld = (to - aligned + 2 * Rows::kAlign - 1) / Rows::kAlign * Rows::kAlign;  // lines apart in the cache
+    alignas(kPanelBytes) T dots[kScratch];
+    samples_->dots(packed_, count, aligned, to, dots, ld);
+    for (Index r = 0; r < count; ++r)
+      apply_kernel(spec_, squared_[rows[r]], &squared_[from], dots + r * ld + (from - aligned), out[r] + (from - begin),
+                   to - from);
+  }
+
+  static constexpr Index kScratch = kScratchBytes / sizeof(T);
+  static constexpr Index kFewestLines = 4;  // so that the columns of a row are enough pieces for all threads
+  static_assert(kScratch / kMostRows > Rows::kAlign, "a piece has columns");
 
   KernelSpec spec_;
   std::unique_ptr<Samples<T>> samples_;
@@ -136,27 +152,28 @@ std::unique_ptr<Kernel> make_gram(const Matrix& matrix, const std::vector<Index>
 
 }  // namespace
 
-template <class T>
-void apply_kernel(const KernelSpec& spec, T squared_x, const T* squared, T* s, Index n) {
+template <class T, class Out>
+void apply_kernel(const KernelSpec& spec, T squared_x, const T* squared, const T* s, Out* out, Index n) {
   const T gamma = static_cast<T>(spec.gamma), coef0 = static_cast<T>(spec.coef0);
+  const auto each = [&](auto kernel) {
+    for (Index j = 0; j < n; ++j) out[j] = static_cast<Out>(kernel(s[j]));
+  };
   switch (spec.type) {
     case KernelType::linear:
     case KernelType::precomputed:
-      return;
+      return each([](T dot) { return dot; });
     case KernelType::poly:
-      for (Index j = 0; j < n; ++j) s[j] = power(gamma * s[j] + coef0, spec.degree);
-      return;
+      return each([&](T dot) { return power(gamma * dot + coef0, spec.degree); });
     case KernelType::rbf:
-      rbf(gamma, squared_x, squared, s, n);
-      return;
+      return rbf(gamma, squared_x, squared, s, out, n);
     case KernelType::sigmoid:
-      for (Index j = 0; j < n; ++j) s[j] = std::tanh(gamma * s[j] + coef0);
-      return;
+      return each([&](T dot) { return std::tanh(gamma * dot + coef0); });
   }
 }
 
-template void apply_kernel<float>(const KernelSpec&, float, const float*, float*, Index);
-template void apply_kernel<double>(const KernelSpec&, double, const double*, double*, Index);
+template void apply_kernel(const KernelSpec&, float, const float*, const float*, float*, Index);
+template void apply_kernel(const KernelSpec&, double, const double*, const double*, double*, Index);
+template void apply_kernel(const KernelSpec&, double, const double*, const double*, float*, Index);
 
 std::unique_ptr<Kernel> make_kernel(const Matrix& matrix, const std::vector<Index>& rows,
                                     const KernelSpec& spec, ThreadPool& pool) {

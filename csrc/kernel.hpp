@@ -19,11 +19,11 @@ struct KernelSpec {
   int degree = 3;
 };
 
-// Dot products to kernel values, in place: with s = <x, z>,
+// Dot products s = <x, z> to kernel values, rounded to the type of `out`, which may be `s`:
 //   linear s, poly (gamma s + coef0)^degree, rbf exp(-gamma (|x|^2 + |z|^2 - 2 s)), sigmoid tanh(gamma s + coef0).
 // `squared_x` is |x|^2 and squared[j] is |z_j|^2; only rbf reads them.
-template <class T>
-void apply_kernel(const KernelSpec& spec, T squared_x, const T* squared, T* s, Index n);
+template <class T, class Out>
+void apply_kernel(const KernelSpec& spec, T squared_x, const T* squared, const T* s, Out* out, Index n);
 
 // Symmetric matrix of kernel values over the samples of one problem, in the solver's current order.
 class Kernel {

@@ -117,8 +117,9 @@ bool by_dots(const PredictInput& input, double* out, Watch& watch) {
     rows->dots(packed, count, 0, input.n_sv, k.get(), width);
     const auto of_queries = squared_norms<T>(input.x, consecutive(first, last));
     for (Index q = 0; q < count; ++q) {
-      apply_kernel(input.kernel, of_queries[q], squared.data(), k.get() + q * width, input.n_sv);
-      std::copy_n(k.get() + q * width, input.n_sv, line.data());
+      T* kernel = k.get() + q * width;
+      apply_kernel(input.kernel, of_queries[q], squared.data(), kernel, kernel, input.n_sv);
+      std::copy_n(kernel, input.n_sv, line.data());
       decision.values(line.data(), out + (first + q) * decision.pairs());
     }
   });

@@ -48,38 +48,50 @@ class CachedKernel {
     return data;
   }
 
-  // What is missing of the rows is computed in blocks, those that were begun with others as far as they.
+  // What is missing of the rows is computed in blocks, those that were begun with others as far as they. All of them are
+  // fetched first: a row that makes room for another is none of these.
   void prefetch(const std::vector<Index>& at, const std::vector<Index>& ids, Index length) {
     length = stretched(length);
-    std::vector<std::pair<Index, std::size_t>> missing;  // valid entries, which
-    for (std::size_t k = 0; k < at.size(); ++k)
-      if (const Index valid = cache_.valid(ids[k]); valid < length) missing.emplace_back(valid, k);
-    std::sort(missing.begin(), missing.end());
+    std::vector<Missing> missing;
+    for (std::size_t k = 0; k < at.size(); ++k) {
+      if (cache_.valid(ids[k]) >= length) continue;
+      const auto [data, valid] = cache_.fetch(ids[k], length);
+      missing.push_back({valid, at[k], data + valid});
+      computed(ids[k], valid, length);
+    }
+    std::sort(missing.begin(), missing.end(), [](const Missing& a, const Missing& b) { return a.from < b.from; });
     std::vector<Index> rows;
     std::vector<float*> out;
-    for (std::size_t m = 0; m < missing.size(); ++m) {
-      const auto [valid, k] = missing[m];
-      rows.push_back(at[k]);
-      out.push_back(cache_.fetch(ids[k], length).data + valid);
-      computed(ids[k], valid, length);
-      const bool last = m + 1 == missing.size() || missing[m + 1].first != valid;
+    for (auto m = missing.begin(); m != missing.end(); ++m) {
+      rows.push_back(m->at);
+      out.push_back(m->rest);
+      const bool last = m + 1 == missing.end() || m[1].from != m->from;
       if (!last && static_cast<Index>(rows.size()) < kBlock) continue;
-      compute(rows.data(), static_cast<Index>(rows.size()), valid, length, out.data());
+      compute(rows.data(), static_cast<Index>(rows.size()), m->from, length, out.data());
       rows.clear();
       out.clear();
     }
   }
 
   Index batch(Index length) const {
-    return std::clamp<Index>(cache_.capacity(length) / 8, 1, kBatch);
+    return std::clamp<Index>(std::min(cache_.capacity(length) / 8, beside_a_pair()), 1, kBatch);
   }
 
   // How many rows to compute when one is needed.
   Index together(Index length) const {
-    return std::min(kernel_->together(), cache_.capacity(stretched(length)) / kShareAhead);
+    return std::min({kernel_->together(), cache_.capacity(stretched(length)) / kShareAhead, beside_a_pair()});
   }
 
  private:
+  struct Missing {
+    Index from;   // the first entry that is missing
+    Index at;     // the sample
+    float* rest;  // where the entries from there on go
+  };
+
+  // Rows that can be fetched at once while those of a pair are in use.
+  Index beside_a_pair() const { return cache_.safe() - 2; }
+
   // A row of which most is needed is computed whole, where many whole rows fit: a variable that reaches its bound needs
   // all of it.
   Index stretched(Index length) const {

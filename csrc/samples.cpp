@@ -49,11 +49,11 @@ void dots_of_sparse(const SparseView<T>& rows, const Index* order, Index n, cons
 }
 
 template <class T>
-void shared_bits(const std::uint64_t* rows, Index n, Index words, const std::uint64_t* query, T* out) {
+void shared_bits(const std::uint64_t* panels, Index n_panels, Index words, const std::uint64_t* query, T* out) {
   if constexpr (std::is_same_v<T, float>)
-    simd().bits_f32(rows, n, words, query, out);
+    simd().bits_f32(panels, n_panels, words, query, out);
   else
-    simd().bits_f64(rows, n, words, query, out);
+    simd().bits_f64(panels, n_panels, words, query, out);
 }
 
 // Panels of kPanel<T> rows, feature after feature (simd.hpp).
@@ -210,7 +210,7 @@ class SparseSamples final : public Samples<T> {
 };
 
 // Samples whose entries are all 0 or 1, a bit each: a dot product counts the bits two sets share, and is exact. Queries
-// must be such sets too.
+// must be such sets too. Panels of kBitRows rows, word after word (simd.hpp).
 template <class T>
 class BitSamples final : public Samples<T> {
  public:
@@ -221,39 +221,43 @@ class BitSamples final : public Samples<T> {
         size_(size),
         features_(this->features()),
         words_(words_for(features_)),
-        bits_(size * words_) {}
+        bits_((size + kBitRows - 1) / kBitRows * kBitRows * words_) {}
 
   static Index words_for(Index features) { return (features + kBits - 1) / kBits; }
 
-  void set(Index i, Index k) { set_bit(bits_.data() + i * words_, k); }
+  void set(Index i, Index k) { word(i, k / kBits) |= bit(k); }
 
   Index size() const override { return size_; }
 
   void expand(Index i, T* dense) const override {
-    for (Index k = 0; k < features_; ++k) dense[k] = static_cast<T>(bits_[i * words_ + k / kBits] >> (k % kBits) & 1);
+    for (Index k = 0; k < features_; ++k) dense[k] = static_cast<T>((word(i, k / kBits) & bit(k)) != 0);
   }
 
   void pack(const T* dense, Index count, Queries<T>& packed) const override {
     packed.bits.assign(count * words_, 0);
     for (Index q = 0; q < count; ++q)
       for (Index k = 0; k < features_; ++k)
-        if (dense[q * features_ + k] != 0) set_bit(packed.bits.data() + q * words_, k);
+        if (dense[q * features_ + k] != 0) packed.bits[q * words_ + k / kBits] |= bit(k);
   }
 
   void dots(const Queries<T>& packed, Index count, Index begin, Index end, T* out, Index ld) const override {
+    static_assert(Samples<T>::kAlign % kBitRows == 0, "a range of rows starts at a panel");
+    const Index panels = (end - begin + kBitRows - 1) / kBitRows;
     for (Index q = 0; q < count; ++q)
-      shared_bits(bits_.data() + begin * words_, end - begin, words_, packed.bits.data() + q * words_, out + q * ld);
+      shared_bits(bits_.data() + begin * words_, panels, words_, packed.bits.data() + q * words_, out + q * ld);
   }
 
   void swap(Index i, Index j) override {
-    std::swap_ranges(bits_.begin() + i * words_, bits_.begin() + (i + 1) * words_, bits_.begin() + j * words_);
+    for (Index w = 0; w < words_; ++w) std::swap(word(i, w), word(j, w));
   }
 
  private:
-  static void set_bit(std::uint64_t* words, Index k) { words[k / kBits] |= std::uint64_t{1} << (k % kBits); }
+  static std::uint64_t bit(Index k) { return std::uint64_t{1} << (k % kBits); }
+  std::uint64_t& word(Index i, Index w) { return bits_[(i / kBitRows * words_ + w) * kBitRows + i % kBitRows]; }
+  std::uint64_t word(Index i, Index w) const { return const_cast<BitSamples&>(*this).word(i, w); }
 
   Index size_, features_, words_;
-  std::vector<std::uint64_t> bits_;  // [size][words]
+  std::vector<std::uint64_t> bits_;  // [panel][word][row]
 };
 
 struct Count {

@@ -14,6 +14,9 @@ inline constexpr Index kPanelBytes = 64;
 template <class T>
 inline constexpr Index kPanel = kPanelBytes / static_cast<Index>(sizeof(T));
 
+// Sets of bits are stored in panels of as many rows side by side, word after word.
+inline constexpr Index kBitRows = 8;
+
 // Curvature used in place of one that is not positive.
 inline constexpr double kTau = 1e-12;
 
@@ -75,17 +78,15 @@ struct Simd {
   void (*sparse_f32)(const SparseView<float>& rows, const Index* order, Index n, const float* queries, float* out,
                      Index ld);
 
-  // out[j] = how many bits row j, words[j * words .. (j + 1) * words), shares with the query, for j < n.
-  void (*bits_f64)(const std::uint64_t* rows, Index n, Index words, const std::uint64_t* query, double* out);
-  void (*bits_f32)(const std::uint64_t* rows, Index n, Index words, const std::uint64_t* query, float* out);
+  // out[p * kBitRows + lane] = how many bits that row of the panels shares with query[words].
+  void (*bits_f64)(const std::uint64_t* panels, Index n_panels, Index words, const std::uint64_t* query, double* out);
+  void (*bits_f32)(const std::uint64_t* panels, Index n_panels, Index words, const std::uint64_t* query, float* out);
 
-  // s[t] = exp(-gamma ((xx + squared[t]) - 2 s[t])) for t < n, the argument at most 1; in double, exp is within one unit in
-  // the last place.
-  void (*rbf_f64)(double gamma, double xx, const double* squared, double* s, Index n);
-  void (*rbf_f32)(float gamma, float xx, const float* squared, float* s, Index n);
-
-  // out[t] = x[t], rounded, for t < n.
-  void (*narrow)(const double* x, float* out, Index n);
+  // out[t] = exp(-gamma ((xx + squared[t]) - 2 s[t])) for t < n, the argument at most 1; in double, exp is within one unit
+  // in the last place, and rbf_rounded rounds it. `out` may be `s`.
+  void (*rbf_f64)(double gamma, double xx, const double* squared, const double* s, double* out, Index n);
+  void (*rbf_rounded)(double gamma, double xx, const double* squared, const double* s, float* out, Index n);
+  void (*rbf_f32)(float gamma, float xx, const float* squared, const float* s, float* out, Index n);
 
   double (*dot)(const double* a, const double* b, Index n);
 };

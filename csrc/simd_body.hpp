@@ -5,6 +5,7 @@
 typedef double Vd __attribute__((vector_size(DPSVM_VECTOR_BYTES)));
 typedef float Vf __attribute__((vector_size(DPSVM_VECTOR_BYTES)));
 typedef std::int64_t Vl __attribute__((vector_size(DPSVM_VECTOR_BYTES)));
+typedef std::uint64_t Vu __attribute__((vector_size(DPSVM_VECTOR_BYTES)));
 typedef std::int32_t Vi __attribute__((vector_size(DPSVM_VECTOR_BYTES)));
 typedef float HalfVf __attribute__((vector_size(DPSVM_VECTOR_BYTES / 2)));
 typedef std::uint8_t Bytes __attribute__((vector_size(DPSVM_VECTOR_BYTES / 8)));
@@ -40,6 +41,16 @@ inline __attribute__((always_inline)) Vd widen(const float* p) {
 #endif
 }
 
+inline __attribute__((always_inline)) HalfVf rounded(Vd x) {
+#if defined(DPSVM_FMA) && DPSVM_VECTOR_BYTES == 64
+  return (HalfVf)_mm512_cvtpd_ps((__m512d)x);
+#elif defined(DPSVM_FMA) && DPSVM_VECTOR_BYTES == 32
+  return (HalfVf)_mm256_cvtpd_ps((__m256d)x);
+#else
+  return __builtin_convertvector(x, HalfVf);
+#endif
+}
+
 inline __attribute__((always_inline)) Vl widen(const std::uint8_t* p) {
 #if defined(DPSVM_FMA) && DPSVM_VECTOR_BYTES == 64
   return (Vl)_mm512_cvtepu8_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
@@ -66,6 +77,18 @@ inline __attribute__((always_inline)) Vf multiply_add(Vf a, Vf b, Vf c) {
 #endif
 }
 
+inline __attribute__((always_inline)) bool any(Vl mask) {
+#if defined(DPSVM_FMA) && DPSVM_VECTOR_BYTES == 64
+  return _mm512_movepi64_mask((__m512i)mask) != 0;
+#elif defined(DPSVM_FMA) && DPSVM_VECTOR_BYTES == 32
+  return _mm256_movemask_pd((__m256d)mask) != 0;
+#else
+  std::int64_t all = 0;
+  for (Index lane = 0; lane < kLanes; ++lane) all |= mask[lane];
+  return all != 0;
+#endif
+}
+
 // Keeps, in each lane, the largest value offered so far and where it was; the later of two equal ones.
 struct Running {
   Vd value;
@@ -79,6 +102,12 @@ struct Running {
     const Vl take = allowed & (x >= value);
     value = take ? x : value;
     index = take ? at : index;
+  }
+
+  double largest() const {
+    double most = value[0];
+    for (Index lane = 1; lane < kLanes; ++lane) most = value[lane] > most ? value[lane] : most;
+    return most;
   }
 
   Extreme reduce() const {
@@ -142,18 +171,6 @@ Extreme argmin(const double* v, const std::uint8_t* side, std::uint8_t bit, Inde
   return best;
 }
 
-inline __attribute__((always_inline)) bool any(Vl mask) {
-#if defined(DPSVM_FMA) && DPSVM_VECTOR_BYTES == 64
-  return _mm512_movepi64_mask((__m512i)mask) != 0;
-#elif defined(DPSVM_FMA) && DPSVM_VECTOR_BYTES == 32
-  return _mm256_movemask_pd((__m256d)mask) != 0;
-#else
-  std::int64_t all = 0;
-  for (Index lane = 0; lane < kLanes; ++lane) all |= mask[lane];
-  return all != 0;
-#endif
-}
-
 Index beyond(const double* v, const std::uint8_t* side, std::uint8_t bit, double sign, double origin, double needed,
              Index n, Index* out) {
   Index found = 0, t = 0;
@@ -193,20 +210,32 @@ void accumulate(double* v, const float* k, double c, Index n) {
   for (; t < n; ++t) v[t] += c * static_cast<double>(k[t]);
 }
 
+// Divisions take longer than all the rest, so only vectors that may hold a gain at least as large as the largest so far
+// are divided: b^2 below (1 - 2^-50) largest a rounds to a smaller quotient, whatever is lost in these products.
+struct Hurdle {
+  double share = -kInfinity;  // nothing is below it
+
+  void raise(double largest) { share = largest > 0x1p-900 ? largest * (1.0 - 0x1p-50) : -kInfinity; }
+};
+
 SecondOrder second_order(const double* v, const float* ki, const double* diag, const std::uint8_t* side,
                          std::uint8_t bit, double m, double diag_i, Index n) {
   Vd lowest = splat<Vd>(kInfinity);
   double lowest_tail = kInfinity;
+  Hurdle hurdle;
   const Extreme best = scan(
       n,
-      [=, &lowest](Index t, Vl at, Running& best) {
+      [=, &lowest, &hurdle](Index t, Vl at, Running& best) {
         const Vd x = load<Vd>(v + t);
         const Vl low = has_bit(side + t, bit);
         lowest = (low & (x < lowest)) ? x : lowest;
         const Vd b = m - x;
         Vd a = (diag_i + load<Vd>(diag + t)) - 2.0 * widen(ki + t);
         a = (a > 0.0) ? a : splat<Vd>(kTau);
-        best.offer(b * b / a, at, low & (b > 0.0));
+        const Vl worth = low & (b > 0.0) & ~(b * b < hurdle.share * a);
+        if (!any(worth)) return;
+        best.offer(b * b / a, at, worth);
+        hurdle.raise(best.largest());
       },
       [=, &lowest_tail](Index t, Extreme& best) {
         if (!(side[t] & bit)) return;
@@ -356,41 +385,76 @@ void sparse_f32(const SparseView<float>& rows, const Index* order, Index n, cons
   sparse_dots<Vf>(rows, order, n, queries, out, ld);
 }
 
-template <int W, class T>
-inline __attribute__((always_inline)) void count_shared(const std::uint64_t* rows, Index n, Index words,
-                                                        const std::uint64_t* query, T* out) {
-  if constexpr (W > 0) words = W;  // known while compiling: the inner loop unrolls
-  for (Index j = 0; j < n; ++j) {
-    std::int32_t shared = 0;
-    for (Index w = 0; w < words; ++w) shared += __builtin_popcountll(rows[j * words + w] & query[w]);
-    out[j] = static_cast<T>(shared);
-  }
+// How many bits are set in each byte.
+inline __attribute__((always_inline)) Vu bits_in_bytes(Vu x) {
+#if defined(DPSVM_FMA) && DPSVM_VECTOR_BYTES == 64
+  const __m512i count = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
+  const __m512i low = _mm512_set1_epi8(15), all = (__m512i)x;
+  return (Vu)_mm512_add_epi8(_mm512_shuffle_epi8(count, _mm512_and_si512(all, low)),
+                             _mm512_shuffle_epi8(count, _mm512_and_si512(_mm512_srli_epi16(all, 4), low)));
+#elif defined(DPSVM_FMA) && DPSVM_VECTOR_BYTES == 32
+  const __m256i count = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
+  const __m256i low = _mm256_set1_epi8(15), all = (__m256i)x;
+  return (Vu)_mm256_add_epi8(_mm256_shuffle_epi8(count, _mm256_and_si256(all, low)),
+                             _mm256_shuffle_epi8(count, _mm256_and_si256(_mm256_srli_epi16(all, 4), low)));
+#else
+  x -= (x >> 1) & 0x5555555555555555;
+  x = (x & 0x3333333333333333) + ((x >> 2) & 0x3333333333333333);
+  return (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0f;
+#endif
+}
+
+// The eight bytes of each lane added up.
+inline __attribute__((always_inline)) Vu sum_of_bytes(Vu x) {
+#if defined(DPSVM_FMA) && DPSVM_VECTOR_BYTES == 64
+  return (Vu)_mm512_sad_epu8((__m512i)x, _mm512_setzero_si512());
+#elif defined(DPSVM_FMA) && DPSVM_VECTOR_BYTES == 32
+  return (Vu)_mm256_sad_epu8((__m256i)x, _mm256_setzero_si256());
+#else
+  x = (x & 0x00ff00ff00ff00ff) + ((x >> 8) & 0x00ff00ff00ff00ff);
+  x += x >> 32;
+  return (x + (x >> 16)) & 0xffff;
+#endif
+}
+
+// Words whose bits a byte can count: 8 each.
+constexpr Index kCountable = 31;
+
+// Small whole numbers.
+inline __attribute__((always_inline)) void store_counts(double* out, Vu count) {
+  const double magic = 0x1p52;
+  store(out, (Vd)(count | (Vu)splat<Vd>(magic)) - magic);
+}
+
+inline __attribute__((always_inline)) void store_counts(float* out, Vu count) {
+  double wide[kLanes];
+  store_counts(wide, count);
+  store(out, rounded(load<Vd>(wide)));
 }
 
 template <class T>
-void shared_bits(const std::uint64_t* rows, Index n, Index words, const std::uint64_t* query, T* out) {
-  switch (words) {
-    case 1:
-      return count_shared<1>(rows, n, words, query, out);
-    case 2:
-      return count_shared<2>(rows, n, words, query, out);
-    case 3:
-      return count_shared<3>(rows, n, words, query, out);
-    case 4:
-      return count_shared<4>(rows, n, words, query, out);
-    case 5:
-      return count_shared<5>(rows, n, words, query, out);
-    default:
-      return count_shared<0>(rows, n, words, query, out);
-  }
+inline __attribute__((always_inline)) void shared_bits(const std::uint64_t* panels, Index n_panels, Index words,
+                                                       const std::uint64_t* query, T* out) {
+  for (Index p = 0; p < n_panels; ++p, panels += words * kBitRows, out += kBitRows)
+    for (Index lane = 0; lane < kBitRows; lane += kLanes) {
+      Vu total = {};
+      for (Index from = 0; from < words; from += kCountable) {
+        const Index to = words - from < kCountable ? words : from + kCountable;
+        Vu bytes = {};
+        for (Index w = from; w < to; ++w)
+          bytes += bits_in_bytes(load<Vu>(panels + w * kBitRows + lane) & query[w]);
+        total += sum_of_bytes(bytes);
+      }
+      store_counts(out + lane, total);
+    }
 }
 
-void bits_f64(const std::uint64_t* rows, Index n, Index words, const std::uint64_t* query, double* out) {
-  shared_bits(rows, n, words, query, out);
+void bits_f64(const std::uint64_t* panels, Index n_panels, Index words, const std::uint64_t* query, double* out) {
+  shared_bits(panels, n_panels, words, query, out);
 }
 
-void bits_f32(const std::uint64_t* rows, Index n, Index words, const std::uint64_t* query, float* out) {
-  shared_bits(rows, n, words, query, out);
+void bits_f32(const std::uint64_t* panels, Index n_panels, Index words, const std::uint64_t* query, float* out) {
+  shared_bits(panels, n_panels, words, query, out);
 }
 
 // exp(x) = 2^n exp(r), r = x - n log 2 in two pieces so that the reduced argument is exact to 2^-70; exp(r) by its
@@ -427,27 +491,33 @@ inline __attribute__((always_inline)) Vf exp_vector(Vf x) {
   return (Vf)(((Vi)y + ((Vi)shifted << 23)) & ~vanishes);
 }
 
-template <class V, class T>
-inline __attribute__((always_inline)) void rbf(T gamma, T xx, const T* squared, T* s, Index n) {
+// finish(values) is what is kept of a vector of values.
+template <class V, class T, class Out, class Finish>
+inline __attribute__((always_inline)) void rbf(T gamma, T xx, const T* squared, const T* s, Out* out, Index n,
+                                               Finish finish) {
   constexpr Index lanes = sizeof(V) / sizeof(T);
-  const auto value = [=](V zz, V dots) { return exp_vector(-gamma * ((xx + zz) - 2 * dots)); };
+  const auto value = [=](V zz, V dots) { return finish(exp_vector(-gamma * ((xx + zz) - 2 * dots))); };
   Index t = 0;
-  for (; t + lanes <= n; t += lanes) store(s + t, value(load<V>(squared + t), load<V>(s + t)));
+  for (; t + lanes <= n; t += lanes) store(out + t, value(load<V>(squared + t), load<V>(s + t)));
   if (t < n) {
     T zz[lanes] = {}, dots[lanes] = {};
+    Out last[lanes];
     for (Index k = 0; k < n - t; ++k) zz[k] = squared[t + k], dots[k] = s[t + k];
-    store(dots, value(load<V>(zz), load<V>(dots)));
-    for (Index k = 0; k < n - t; ++k) s[t + k] = dots[k];
+    store(last, value(load<V>(zz), load<V>(dots)));
+    for (Index k = 0; k < n - t; ++k) out[t + k] = last[k];
   }
 }
 
-void rbf_f64(double gamma, double xx, const double* squared, double* s, Index n) { rbf<Vd>(gamma, xx, squared, s, n); }
-void rbf_f32(float gamma, float xx, const float* squared, float* s, Index n) { rbf<Vf>(gamma, xx, squared, s, n); }
+void rbf_f64(double gamma, double xx, const double* squared, const double* s, double* out, Index n) {
+  rbf<Vd>(gamma, xx, squared, s, out, n, [](Vd x) { return x; });
+}
 
-void narrow(const double* x, float* out, Index n) {
-  Index t = 0;
-  for (; t + kLanes <= n; t += kLanes) store(out + t, __builtin_convertvector(load<Vd>(x + t), HalfVf));
-  for (; t < n; ++t) out[t] = static_cast<float>(x[t]);
+void rbf_rounded(double gamma, double xx, const double* squared, const double* s, float* out, Index n) {
+  rbf<Vd>(gamma, xx, squared, s, out, n, [](Vd x) { return rounded(x); });
+}
+
+void rbf_f32(float gamma, float xx, const float* squared, const float* s, float* out, Index n) {
+  rbf<Vf>(gamma, xx, squared, s, out, n, [](Vf x) { return x; });
 }
 
 // Eight interleaved partial sums at every level, so that the result does not depend on the level.
@@ -467,5 +537,5 @@ double dot(const double* a, const double* b, Index n) {
 }
 
 constexpr Simd kTable{DPSVM_LEVEL_NAME, argmax,   argmin,     beyond,     update,   accumulate, second_order, dots_f64,
-                      dots_f32,         sparse_f64, sparse_f32, bits_f64, bits_f32, rbf_f64,    rbf_f32,      narrow,
+                      dots_f32,         sparse_f64, sparse_f32, bits_f64, bits_f32, rbf_f64,    rbf_rounded,  rbf_f32,
                       dot};

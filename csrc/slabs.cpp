@@ -9,8 +9,9 @@ namespace {
 
 constexpr Index kUsual = (Index{2} << 20) / static_cast<Index>(sizeof(float));  // floats in a slab
 constexpr Index kRows = 8;      // whole rows in a slab, where they are long
+constexpr Index kMany = 64;     // slabs there are, where as many rows fit
+constexpr Index kAtFirst = 40;  // slabs allowed before more has proved useful
 constexpr Index kFewest = 3;    // slabs: two hold the rows of a pair, whatever was there before
-constexpr Index kAtFirst = 32;  // slabs allowed before more has proved useful
 constexpr Index kRowsAtFirst = 256;
 
 }  // namespace
@@ -18,7 +19,8 @@ constexpr Index kRowsAtFirst = 256;
 Slabs::Slabs(Index rows, Index length, std::size_t bytes) {
   const auto budget = static_cast<Index>(std::min<std::size_t>(bytes, PTRDIFF_MAX) / sizeof(float));
   const Index all = std::max(rows, kFewest) * length;
-  size_ = std::max(length, std::min({std::max(kUsual, kRows * length), budget / kFewest, (all + kFewest - 1) / kFewest}));
+  const Index together = std::min({std::max(kUsual, kRows * length), budget / kMany, all / kMany}) / length;
+  size_ = std::max<Index>(together, 1) * length;
   most_ = std::max(kFewest, std::min(budget / size_, (all + size_ - 1) / size_ + 1));
   allowed_ = std::min(most_, std::max(kAtFirst, kRowsAtFirst / (size_ / length)));
 }

@@ -36,6 +36,9 @@ class Slabs {
   Index capacity(Index length) const { return allowed_ * (size_ / length); }
   Index budget(Index length) const { return most_ * (size_ / length); }
 
+  // Blocks of any lengths that can be in use while another is taken: however they lie, one slab can be emptied.
+  Index safe() const { return allowed_ - 1; }
+
  private:
   struct Free {
     void operator()(float* p) const { std::free(p); }

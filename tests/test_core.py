@@ -139,6 +139,19 @@ def test_results_do_not_depend_on_threads_or_cache() -> None:
         np.testing.assert_array_equal(fit(X, y, C=10.0, **options).dual_coef, alone.dual_coef)
 
 
+@pytest.mark.parametrize("rows", [50, 100, 200, 300, 500, 700])
+def test_a_cache_for_some_of_the_rows_changes_no_result(rows: int) -> None:
+    """Rows that were begun make room for others while both are computed: shrinking, then more."""
+    random = np.random.default_rng(0)
+    y = random.integers(0, 2, 1500).astype(np.float64)
+    X = random.normal(size=(1500, 10)) + np.outer(2 * y - 1, random.normal(size=10) / 5)
+    for gamma in (0.1, 0.02):
+        ample = fit(X, y, gamma=gamma, C=10.0)
+        scarce = fit(X, y, gamma=gamma, C=10.0, cache_bytes=rows * 1500 * 4, max_iter=20_000)
+        assert scarce.reports[0].iterations == ample.reports[0].iterations
+        np.testing.assert_array_equal(scarce.dual_coef, ample.dual_coef)
+
+
 def test_a_warm_start_continues_where_it_was() -> None:
     X, y = two_clouds(300)
     cold = fit(X, y)

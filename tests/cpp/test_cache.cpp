@@ -99,9 +99,31 @@ void the_other_row_of_a_pair_stays() {
   }
 }
 
+void rows_in_use_stay_while_others_are_fetched() {
+  constexpr Index rows = 400, longest = 100;
+  for (const Index budget : {1, 4, 30, 100, 150}) {
+    RowCache cache(rows, longest, budget * longest * sizeof(float));
+    Random random(static_cast<std::uint64_t>(budget));
+    for (int round = 0; round < 300; ++round) {
+      const Index most = random.below(2) == 0 ? longest : 1 + random.below(longest);
+      std::vector<RowCache::Row> in_use;
+      const Index first = random.below(rows), together = cache.safe();
+      for (Index k = 0; k < together; ++k) {
+        const Index id = (first + 7 * k) % rows, length = most - random.below((most + 1) / 2);
+        in_use.push_back(cache.fetch(id, length));
+        for (Index t = in_use[k].valid; t < length; ++t) in_use[k].data[t] = static_cast<float>(100 * id + t);
+        cache.set_valid(id, std::max(in_use[k].valid, length));
+      }
+      for (Index k = 0; k < together; ++k)
+        CHECK_EQUAL(in_use[k].data[0], static_cast<float>(100 * ((first + 7 * k) % rows)));
+    }
+  }
+}
+
 }  // namespace
 
 int main() {
+  rows_in_use_stay_while_others_are_fetched();
   memory_grows_only_when_a_forgotten_row_is_missed();
   rows_of_any_length_keep_what_was_written();
   the_other_row_of_a_pair_stays();

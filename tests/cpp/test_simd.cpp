@@ -155,17 +155,19 @@ void sparse_dots_agree(void (*dots)(const SparseView<T>&, const Index*, Index, c
 
 template <class T>
 void shared_bits_agree(void (*count)(const std::uint64_t*, Index, Index, const std::uint64_t*, T*), Random& random) {
-  for (Index words = 1; words < 8; ++words) {
-    const Index n = 9;
-    std::vector<std::uint64_t> rows(n * words), query(words);
-    for (std::uint64_t& word : rows) word = random.bits();
-    for (std::uint64_t& word : query) word = random.bits();
-    std::vector<T> out(n);
-    count(rows.data(), n, words, query.data(), out.data());
-    for (Index j = 0; j < n; ++j) {
+  for (Index words : {1, 2, 3, 4, 5, 30, 31, 32, 65}) {
+    const Index n_panels = 3;
+    std::vector<std::uint64_t> panels(n_panels * words * kBitRows), query(words);
+    for (std::uint64_t& word : panels) word = random.below(3) == 0 ? ~std::uint64_t{0} : random.bits();
+    for (std::uint64_t& word : query) word = random.below(3) > 0 ? ~std::uint64_t{0} : random.bits();
+    std::vector<T> out(n_panels * kBitRows);
+    count(panels.data(), n_panels, words, query.data(), out.data());
+    for (Index j = 0; j < n_panels * kBitRows; ++j) {
       int shared = 0;
-      for (Index w = 0; w < words; ++w)
-        for (int bit = 0; bit < 64; ++bit) shared += (rows[j * words + w] & query[w]) >> bit & 1;
+      for (Index w = 0; w < words; ++w) {
+        const std::uint64_t word = panels[(j / kBitRows * words + w) * kBitRows + j % kBitRows];
+        for (int bit = 0; bit < 64; ++bit) shared += (word & query[w]) >> bit & 1;
+      }
       CHECK_EQUAL(out[j], static_cast<T>(shared));
     }
   }
@@ -185,9 +187,9 @@ void exponentials_agree(const Simd& level, Random& random) {
     std::vector<double> zeros(n);
     for (double value : x) y.push_back(value / 2);  // exp(-((0 + 0) - 2 x / 2)) = exp(x)
     for (float value : single) single_y.push_back(value / 2);
-    level.rbf_f64(1.0, 0.0, zeros.data(), y.data(), n);
-    level.rbf_f32(1.0f, 0.0f, single_zeros.data(), single_y.data(), n);
-    level.narrow(y.data(), rounded.data(), n);
+    level.rbf_rounded(1.0, 0.0, zeros.data(), y.data(), rounded.data(), n);
+    level.rbf_f64(1.0, 0.0, zeros.data(), y.data(), y.data(), n);
+    level.rbf_f32(1.0f, 0.0f, single_zeros.data(), single_y.data(), single_y.data(), n);
     for (Index t = 0; t < n; ++t) {
       CHECK(ulps(y[t], std::exp(x[t])) <= 1.0);
       CHECK_EQUAL(rounded[t], static_cast<float>(y[t]));
@@ -195,8 +197,8 @@ void exponentials_agree(const Simd& level, Random& random) {
     }
   }
   double far = 0.0, near = 4.0, squared[] = {1e6, 5.0};
-  level.rbf_f64(1.0, 0.0, &squared[0], &far, 1);
-  level.rbf_f64(2.0, 3.0, &squared[1], &near, 1);
+  level.rbf_f64(1.0, 0.0, &squared[0], &far, &far, 1);
+  level.rbf_f64(2.0, 3.0, &squared[1], &near, &near, 1);
   CHECK_EQUAL(static_cast<float>(far), 0.0f);
   CHECK_EQUAL(near, 1.0);
 }
@@ -213,6 +215,7 @@ int main() {
       scans_agree(*level, n, random);
       updates_agree(*level, n, random);
     }
+    for (Index n : {1000, 1003, 5000}) scans_agree(*level, n, random);
     for (Index panels : {1, 2, 4, 5, 9})
       for (Index count : {1, 2, 3, 4, 7, 9, 10, 19, 23}) {
         dots_agree<double>(level->dots_f64, panels, 5, count, 0.0, random);
@@ -229,7 +232,7 @@ int main() {
     for (double& value : a) value = random.uniform();
     for (double& value : b) value = random.uniform();
     dots_of_levels.push_back(level->dot(a.data(), b.data(), 101));
-    level->rbf_f64(1.0, 0.0, b.data(), a.data(), 101);
+    level->rbf_f64(1.0, 0.0, b.data(), a.data(), a.data(), 101);
     exps_of_levels.push_back(a[50]);
   }
   for (double value : dots_of_levels) CHECK_EQUAL(value, dots_of_levels[0]);
