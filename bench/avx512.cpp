@@ -108,6 +108,7 @@ void tell_scans(const Simd& level) {
         found["accumulate"].add(v);
       }
       found["dot"].add(level.dot(v.data(), diag.data(), n));
+      found["dot_f32"].add(level.dot_f32(v.data(), ki.data(), n));
     }
   for (const auto& [name, hash] : found) tell(name, hash.text());
 }

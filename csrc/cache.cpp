@@ -5,7 +5,8 @@
 
 namespace dpsvm {
 
-RowCache::RowCache(Index rows, Index length, std::size_t bytes) : slots_(rows + 1), slabs_(rows, length, bytes) {
+RowCache::RowCache(Index rows, Index length, std::size_t bytes, Index effort)
+    : slots_(rows + 1), slabs_(rows, length, bytes), effort_(effort) {
   slots_[head()].before = slots_[head()].after = head();
 }
 
@@ -52,7 +53,7 @@ RowCache::Row RowCache::fetch(Index id, Index length) {
   settle(slot);
   if (slot.block.length > 0) unlink(id);
   append(id);
-  if (std::exchange(slot.missed, false)) slabs_.grow();
+  if (std::exchange(slot.missed, false)) slabs_.grow(effort_ * length);
   if (slot.block.length < length) {
     Slabs::Block larger;
     while (!(larger = slabs_.take(length)).data) forget(slots_[head()].after);

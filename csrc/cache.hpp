@@ -14,8 +14,9 @@ using Swap = std::pair<Index, Index>;  // two positions to exchange, the smaller
 class RowCache {
  public:
   // Rows are numbered 0 .. rows-1 and hold at most `length` entries. At least two whole rows are kept, whatever the
-  // budget: a pair of variables needs both.
-  RowCache(Index rows, Index length, std::size_t bytes);
+  // budget: a pair of variables needs both. To compute a row takes about `effort` times as long as to write it to fresh
+  // memory; each time one is computed again, so much more memory is taken, within the budget.
+  RowCache(Index rows, Index length, std::size_t bytes, Index effort = 1);
 
   // How many entries of row `id`, from the first, are filled in.
   Index valid(Index id);
@@ -65,6 +66,7 @@ class RowCache {
   std::vector<Slot> slots_;  // [rows + 1]
   std::vector<Swap> log_;    // exchanges that some rows have not followed yet
   Slabs slabs_;
+  Index effort_;
 };
 
 }  // namespace dpsvm

@@ -13,8 +13,8 @@
 namespace dpsvm {
 
 // When the row of the worst violator is missing, those of the next worst: nearly all of them become support vectors,
-// whose rows are needed anyway. When the row of its partner is, those of the partners the rule would give to the next
-// worst now.
+// whose rows are needed anyway. When the row of its partner is, and rows take long to compute, those of the partners the
+// rule would give to the next worst now.
 class Forecast {
  public:
   Forecast(const State& state, const Selector& selector, QMatrix& q) : s_(state), selector_(selector), q_(q) {}
@@ -26,12 +26,15 @@ class Forecast {
       if (top.index < 0 || !(top.value > bottom.value)) continue;
       if (rows[0] == top.index)
         add_violators(rows, count, g, top.value, bottom.value);
-      else if (rows[0] != s_.top[1 - g].index)
+      else if (rows[0] != s_.top[1 - g].index && q_.effort() >= kWorthAScan)
         add_partners(rows, count, g, top.value, bottom.value);
     }
   }
 
  private:
+  // A partner is found by a scan of all variables.
+  static constexpr Index kWorthAScan = 8;
+
   void add_violators(std::vector<Index>& rows, Index count, int g, double m, double M) {
     candidates_.clear();
     gather(up_bit(g), 1.0, M, m - M, false);

@@ -16,6 +16,9 @@ namespace {
 // Multiplications below which waking another thread costs more than it saves.
 constexpr Index kWorthThreads = 100'000;
 
+// Bytes of a sample that are multiplied in about the time in which an entry is written to fresh memory.
+constexpr Index kFreshBytes = 128;
+
 // Rows computed together at the most, and the dot products that a thread makes of them at a time: its first-level cache
 // holds these.
 constexpr Index kMostRows = 32, kScratchBytes = 32 << 10;
@@ -56,6 +59,7 @@ class DotKernel final : public Kernel {
 
   Index size() const override { return samples_->size(); }
   Index together() const override { return samples_->together(); }
+  Index effort() const override { return 1 + samples_->row_bytes() / kFreshBytes; }
 
   void block(const Index* rows, Index count, Index begin, Index end, float* const* out) override {
     for (Index r = 0; r < count; r += kMostRows) some_rows(rows + r, std::min(kMostRows, count - r), begin, end, out + r);

@@ -35,6 +35,9 @@ class Kernel {
   // How many rows are computed in little more time than one.
   virtual Index together() const { return 1; }
 
+  // About how many times as long it takes to compute a row as to write it to fresh memory.
+  virtual Index effort() const { return 1; }
+
   // out[r][j - begin] = K(rows[r], j) for begin <= j < end.
   virtual void block(const Index* rows, Index count, Index begin, Index end, float* const* out) = 0;
 

@@ -33,9 +33,10 @@ class Decision {
 
   Index pairs() const { return in_.classes == 0 ? 1 : in_.classes * (in_.classes - 1) / 2; }
 
-  void values(const double* k, double* out) const {
+  template <class T>
+  void values(const T* k, double* out) const {
     if (in_.classes == 0) {
-      *out = simd().dot(in_.dual_coef, k, in_.n_sv) - in_.rho[0];
+      *out = dot(in_.dual_coef, k, in_.n_sv) - in_.rho[0];
       return;
     }
     Index pair = 0;
@@ -58,10 +59,14 @@ class Decision {
 
  private:
   // What the support vectors of class c contribute through line r of the coefficients.
-  double share(const double* k, Index c, Index r) const {
+  template <class T>
+  double share(const T* k, Index c, Index r) const {
     const Index from = first_[c];
-    return simd().dot(in_.dual_coef + r * in_.n_sv + from, k + from, first_[c + 1] - from);
+    return dot(in_.dual_coef + r * in_.n_sv + from, k + from, first_[c + 1] - from);
   }
+
+  static double dot(const double* a, const double* b, Index n) { return simd().dot(a, b, n); }
+  static double dot(const double* a, const float* b, Index n) { return simd().dot_f32(a, b, n); }
 
   const PredictInput& in_;
   std::vector<Index> first_;  // [classes + 1] first support vector of each class
@@ -93,11 +98,24 @@ std::vector<Index> consecutive(Index first, Index last) {
   return rows;
 }
 
+// Whether all entries are 0 or 1.
+bool all_are_sets(const Matrix& matrix) {
+  return std::visit(
+      [](const auto& view) {
+        bool sets = true;
+        for (Index i = 0; sets && i < view.rows; ++i)
+          for_each_entry(view, i, [&](Index, auto value) { sets &= value == 1; });
+        return sets;
+      },
+      matrix);
+}
+
 template <class T>
 bool by_dots(const PredictInput& input, double* out, Watch& watch) {
   ThreadPool pool(input.threads);
   const auto all = consecutive(0, input.n_sv);
-  const auto rows = make_samples<T>(input.support_vectors, all, false, pool);
+  const bool sets = all_are_sets(input.support_vectors) && all_are_sets(input.x);
+  const auto rows = make_samples<T>(input.support_vectors, all, sets, pool);
   const auto squared = squared_norms<T>(input.support_vectors, all, pool);
   const Index features = rows->features();
 
@@ -111,7 +129,6 @@ bool by_dots(const PredictInput& input, double* out, Watch& watch) {
     Queries<T> packed;
     const std::unique_ptr<T[]> dense(new T[count * features]);
     const std::unique_ptr<T[]> k(new T[Samples<T>::lines(count) * width + Samples<T>::kAlign]);
-    std::vector<double> line(input.n_sv);
     for (Index q = 0; q < count; ++q) rows->expand_query(input.x, first + q, dense.get() + q * features);
     rows->pack(dense.get(), count, packed);
     rows->dots(packed, count, 0, input.n_sv, k.get(), width);
@@ -119,8 +136,7 @@ bool by_dots(const PredictInput& input, double* out, Watch& watch) {
     for (Index q = 0; q < count; ++q) {
       T* kernel = k.get() + q * width;
       apply_kernel(input.kernel, of_queries[q], squared.data(), kernel, kernel, input.n_sv);
-      std::copy_n(kernel, input.n_sv, line.data());
-      decision.values(line.data(), out + (first + q) * decision.pairs());
+      decision.values(kernel, out + (first + q) * decision.pairs());
     }
   });
 }

@@ -23,7 +23,7 @@ class CachedKernel {
  public:
   CachedKernel(std::unique_ptr<Kernel> kernel, std::size_t bytes, QStatistics& statistics)
       : kernel_(std::move(kernel)),
-        cache_(kernel_->size(), kernel_->size(), bytes),
+        cache_(kernel_->size(), kernel_->size(), bytes, kernel_->effort()),
         statistics_(statistics) {}
 
   Kernel& kernel() const { return *kernel_; }
@@ -140,6 +140,8 @@ class SingleQ final : public QMatrix {
 
   Index batch(Index length) const override { return samples_.batch(length); }
 
+  Index effort() const override { return samples_.kernel().effort(); }
+
   double diagonal(Index i) const override { return samples_.kernel().diagonal(i); }
 
   void swap(const std::vector<Swap>& swaps) override {
@@ -182,6 +184,8 @@ class DoubledQ final : public QMatrix {
   }
 
   Index batch(Index) const override { return samples_.batch(samples_.kernel().size()); }
+
+  Index effort() const override { return samples_.kernel().effort(); }
 
   double diagonal(Index i) const override { return samples_.kernel().diagonal(sample_[i]); }
 

@@ -44,6 +44,9 @@ class QMatrix {
   virtual void prefetch(const Index* rows, Index count, Index length) = 0;
   virtual Index batch(Index length) const = 0;
 
+  // About how many times as long it takes to compute a row as to write it to fresh memory, or to scan the variables.
+  virtual Index effort() const { return 1; }
+
   virtual double diagonal(Index i) const = 0;
   virtual void swap(const std::vector<Swap>& swaps) = 0;
 

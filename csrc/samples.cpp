@@ -72,8 +72,10 @@ class PanelSamples final : public Samples<T> {
     });
   }
 
+  Index row_bytes() const override { return features_ * static_cast<Index>(sizeof(T)); }
+
   Index together() const override {
-    const Index bytes = size_ * features_ * static_cast<Index>(sizeof(T));
+    const Index bytes = size_ * row_bytes();
     return bytes > kLastCacheBytes ? 16 : bytes > kCacheBytes ? 8 : 1;
   }
 
@@ -163,6 +165,11 @@ class SparseSamples final : public Samples<T> {
   Index size() const override { return static_cast<Index>(order_.size()); }
   Index together() const override { return kTogether; }
 
+  Index row_bytes() const override {
+    const auto bytes = static_cast<Index>(values_.size() * (sizeof(T) + sizeof(std::int32_t)));
+    return bytes / std::max<Index>(size(), 1);
+  }
+
   void expand(Index i, T* dense) const override {
     std::fill_n(dense, features_, T{});
     const Index row = order_[i];
@@ -174,9 +181,13 @@ class SparseSamples final : public Samples<T> {
     std::vector<T>& values = packed.values;
     values.clear();
     Index r = 0;
-    for (; count - r >= kWorthGroup; r += std::min(kTogether, count - r))
+    for (; count - r >= kWorthGroup; r += std::min(kTogether, count - r)) {
+      values.resize(values.size() + kTogether * features_);
+      T* group = values.data() + values.size() - kTogether * features_;
+      const Index filled = std::min(kTogether, count - r);
       for (Index k = 0; k < features_; ++k)
-        for (Index q = r; q < r + kTogether; ++q) values.push_back(q < count ? dense[q * features_ + k] : T{});
+        for (Index q = 0; q < kTogether; ++q) group[k * kTogether + q] = q < filled ? dense[(r + q) * features_ + k] : T{};
+    }
     values.insert(values.end(), dense + r * features_, dense + count * features_);
     values.resize(values.size() + kPanel<T>);  // a vector may be wider than a group
   }
@@ -228,6 +239,7 @@ class BitSamples final : public Samples<T> {
   void set(Index i, Index k) { word(i, k / kBits) |= bit(k); }
 
   Index size() const override { return size_; }
+  Index row_bytes() const override { return words_ * static_cast<Index>(sizeof(std::uint64_t)); }
 
   void expand(Index i, T* dense) const override {
     for (Index k = 0; k < features_; ++k) dense[k] = static_cast<T>((word(i, k / kBits) & bit(k)) != 0);
@@ -237,7 +249,7 @@ class BitSamples final : public Samples<T> {
     packed.bits.assign(count * words_, 0);
     for (Index q = 0; q < count; ++q)
       for (Index k = 0; k < features_; ++k)
-        if (dense[q * features_ + k] != 0) packed.bits[q * words_ + k / kBits] |= bit(k);
+        packed.bits[q * words_ + k / kBits] |= dense[q * features_ + k] != 0 ? bit(k) : 0;
   }
 
   void dots(const Queries<T>& packed, Index count, Index begin, Index end, T* out, Index ld) const override {
@@ -303,14 +315,14 @@ Count count_rows(const View& view, const std::vector<Index>& rows, ThreadPool& p
 }
 
 template <class T, class View>
-std::unique_ptr<Samples<T>> copy(const View& view, const std::vector<Index>& rows, bool for_each_other,
+std::unique_ptr<Samples<T>> copy(const View& view, const std::vector<Index>& rows, bool for_sets,
                                  ThreadPool& pool) {
   const auto n = static_cast<Index>(rows.size());
   const auto [entries, ones] = count_rows(view, rows, pool);
 
   const ColumnMap columns(view, rows);
   const double all = static_cast<double>(n) * static_cast<double>(columns.size());
-  if (for_each_other && ones == entries && BitSamples<T>::words_for(columns.size()) * n <= entries) {
+  if (for_sets && ones == entries && BitSamples<T>::words_for(columns.size()) * n <= entries) {
     auto bits = std::make_unique<BitSamples<T>>(n, columns);
     for (Index i = 0; i < n; ++i) for_each_entry(view, rows[i], [&](Index k, auto) { bits->set(i, columns[k]); });
     return bits;
@@ -331,9 +343,9 @@ std::unique_ptr<Samples<T>> copy(const View& view, const std::vector<Index>& row
 }  // namespace
 
 template <class T>
-std::unique_ptr<Samples<T>> make_samples(const Matrix& matrix, const std::vector<Index>& rows, bool for_each_other,
+std::unique_ptr<Samples<T>> make_samples(const Matrix& matrix, const std::vector<Index>& rows, bool for_sets,
                                          ThreadPool& pool) {
-  return std::visit([&](const auto& view) { return copy<T>(view, rows, for_each_other, pool); }, matrix);
+  return std::visit([&](const auto& view) { return copy<T>(view, rows, for_sets, pool); }, matrix);
 }
 
 template std::unique_ptr<Samples<float>> make_samples<float>(const Matrix&, const std::vector<Index>&, bool, ThreadPool&);

@@ -32,6 +32,9 @@ class Samples {
   // How many queries are answered in little more time than one.
   virtual Index together() const { return 1; }
 
+  // What a sample takes, on average.
+  virtual Index row_bytes() const = 0;
+
   // The columns that are kept (ColumnMap), the length of a dense vector.
   Index features() const { return columns_.size(); }
 
@@ -66,9 +69,9 @@ class Samples {
 
 // Copies the named rows of `matrix`, dense or not: to sets of bits where all entries are 0 or 1 and that is shorter, to
 // panels where enough entries are not zero, else to compressed rows. Sets of bits can be multiplied with each other only:
-// `for_each_other` says that no other query will come. The threads of `pool` share the copying.
+// `for_sets` says that no other query will come. The threads of `pool` share the copying.
 template <class T>
-std::unique_ptr<Samples<T>> make_samples(const Matrix& matrix, const std::vector<Index>& rows, bool for_each_other,
+std::unique_ptr<Samples<T>> make_samples(const Matrix& matrix, const std::vector<Index>& rows, bool for_sets,
                                          ThreadPool& pool);
 
 }  // namespace dpsvm

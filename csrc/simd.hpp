@@ -89,6 +89,7 @@ struct Simd {
   void (*rbf_f32)(float gamma, float xx, const float* squared, const float* s, float* out, Index n);
 
   double (*dot)(const double* a, const double* b, Index n);
+  double (*dot_f32)(const double* a, const float* b, Index n);  // of b's entries in double
 };
 
 // The best level this processor runs, or the one the environment variable DPSVM_CPU names (portable, avx2, avx512).

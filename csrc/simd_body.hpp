@@ -521,21 +521,30 @@ void rbf_f32(float gamma, float xx, const float* squared, const float* s, float*
 }
 
 // Eight interleaved partial sums at every level, so that the result does not depend on the level.
-double dot(const double* a, const double* b, Index n) {
+template <class T>
+inline __attribute__((always_inline)) double dot_of(const double* a, const T* b, Index n) {
   constexpr Index kSums = 8;
   constexpr int N = kSums / kLanes;
+  const auto wide = [](const T* p) {
+    if constexpr (sizeof(T) == sizeof(double))
+      return load<Vd>(p);
+    else
+      return widen(p);
+  };
   Vd sum[N] = {};
   Index t = 0;
   for (; t + kSums <= n; t += kSums)
-    for (int s = 0; s < N; ++s)
-      sum[s] += load<Vd>(a + t + s * kLanes) * load<Vd>(b + t + s * kLanes);
+    for (int s = 0; s < N; ++s) sum[s] += load<Vd>(a + t + s * kLanes) * wide(b + t + s * kLanes);
   double total = 0.0;
   for (int s = 0; s < N; ++s)
     for (Index lane = 0; lane < kLanes; ++lane) total += sum[s][lane];
-  for (; t < n; ++t) total += a[t] * b[t];
+  for (; t < n; ++t) total += a[t] * static_cast<double>(b[t]);
   return total;
 }
 
+double dot(const double* a, const double* b, Index n) { return dot_of(a, b, n); }
+double dot_f32(const double* a, const float* b, Index n) { return dot_of(a, b, n); }
+
 constexpr Simd kTable{DPSVM_LEVEL_NAME, argmax,   argmin,     beyond,     update,   accumulate, second_order, dots_f64,
                       dots_f32,         sparse_f64, sparse_f32, bits_f64, bits_f32, rbf_f64,    rbf_rounded,  rbf_f32,
-                      dot};
+                      dot,              dot_f32};

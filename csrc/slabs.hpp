@@ -12,8 +12,8 @@
 namespace dpsvm {
 
 // A piece is filled from its start. What is given back serves a row of the same length, or any once its whole piece is
-// empty: rows that came together are given back together. Memory is asked for as it proves useful: fresh memory costs
-// more to touch than many a row to compute again.
+// empty: rows that came together are given back together. Memory is asked for as it proves useful: fresh memory may
+// cost more to touch than a row to compute again.
 class Slabs {
  public:
   // Room for `rows` rows of `length` floats, or for as many as `bytes` hold; for three at the least.
@@ -29,8 +29,12 @@ class Slabs {
   Block take(Index length);
   void give_back(const Block& block);
 
-  // A row was missed that had been given up for want of room: allows more room, within the budget.
-  void grow() { allowed_ = std::min(most_, allowed_ + 1 + allowed_ / 16); }
+  // Rows were missed that had been given up for want of room: allows as much more, within the budget.
+  void grow(Index floats) {
+    missed_ += floats;
+    allowed_ = std::min(most_, allowed_ + missed_ / size_);
+    missed_ %= size_;
+  }
 
   // How many blocks of this length there is room for, and how many the budget holds.
   Index capacity(Index length) const { return allowed_ * (size_ / length); }
@@ -54,6 +58,7 @@ class Slabs {
   Index size_;                                // floats in a slab
   Index most_;                                // slabs in the budget
   Index allowed_;                             // slabs that may be used for now
+  Index missed_ = 0;                          // floats missed since more was allowed
   std::vector<Slab> slabs_;
   Index open_ = -1;                           // the slab being filled
   std::map<Index, std::vector<Block>> holes_;  // by length

@@ -57,18 +57,20 @@ void columns_follow_exchanges() {
   CHECK_EQUAL(cache.fetch(2, 1).valid, 1);  // it ended before both
 }
 
-void memory_grows_only_when_a_forgotten_row_is_missed() {
-  constexpr Index rows = 3000, length = 10'000;
+void memory_grows_by_what_was_forgotten_and_missed(Index effort) {
+  constexpr Index rows = 3000, length = 10'000, missed = 100;
   const std::size_t bytes = 2000 * length * sizeof(float);
-  RowCache cache(rows, length, bytes);
+  RowCache cache(rows, length, bytes, effort);
   const Index at_first = cache.capacity(length);
   CHECK(at_first < cache.budget(length));
   CHECK(cache.budget(length) <= 2000);
   for (Index id = 0; id < rows; ++id) write(cache, id, length);
   CHECK_EQUAL(cache.capacity(length), at_first);
   CHECK_EQUAL(cache.valid(0), 0);
-  write(cache, 0, length);
-  CHECK(cache.capacity(length) > at_first);
+  for (Index id = 0; id < missed; ++id) write(cache, id, length);
+  const Index more = cache.capacity(length) - at_first;
+  CHECK(more > effort * missed / 2);
+  CHECK(more <= effort * missed);
 }
 
 void rows_of_any_length_keep_what_was_written() {
@@ -124,7 +126,7 @@ void rows_in_use_stay_while_others_are_fetched() {
 
 int main() {
   rows_in_use_stay_while_others_are_fetched();
-  memory_grows_only_when_a_forgotten_row_is_missed();
+  for (const Index effort : {1, 3}) memory_grows_by_what_was_forgotten_and_missed(effort);
   rows_of_any_length_keep_what_was_written();
   the_other_row_of_a_pair_stays();
   keeps_recent_rows();

@@ -232,6 +232,9 @@ int main() {
     for (double& value : a) value = random.uniform();
     for (double& value : b) value = random.uniform();
     dots_of_levels.push_back(level->dot(a.data(), b.data(), 101));
+    const std::vector<float> single(b.begin(), b.end());
+    const std::vector<double> widened(single.begin(), single.end());
+    CHECK_EQUAL(level->dot_f32(a.data(), single.data(), 101), level->dot(a.data(), widened.data(), 101));
     level->rbf_f64(1.0, 0.0, b.data(), a.data(), a.data(), 101);
     exps_of_levels.push_back(a[50]);
   }
