@@ -18,7 +18,10 @@ OTHER = "other"
 # In this order: a lambda that computes kernel values names the thread pool that runs it.
 _CORE = (
     (DOTS, r"::(dots|sparse|bits)(_f(32|64)|<|$)|Samples<\w+>::(dots|expand|pack)"),
-    (KERNEL, r"rbf_f(32|64)|narrow|apply_kernel|Kernel<.*>::(block|columns)|tanh|power"),
+    (
+        KERNEL,
+        r"rbf_(f32|f64|rounded)|apply_kernel|Kernel<.*>::(block|columns|some_rows)|tanh|power",
+    ),
     (WAITING, r"ThreadPool::"),
     (COPYING, r"make_samples|make_kernel|::copy<|ColumnMap|DotKernel"),
     (CACHE, r"RowCache|Slabs|SingleQ|DoubledQ|CachedKernel|[Ss]hrink|::swap"),
