@@ -104,7 +104,8 @@ def peak_of(shared: Path, selector: str, dataset: str) -> dict[str, float]:
 def memory_table(shared: Path, dataset: str) -> tuple[Table, bool]:
     """wss2 and dpwss, each in a fresh process."""
     columns = ("selector", "iterations", "seconds", "fit MB", "peak MB")
-    table = Table(f"Memory on {dataset} (linear, C=1, shrinking off, cache of {CACHE_MB} MB)", columns)
+    setting = f"linear, C=1, shrinking off, cache of {CACHE_MB} MB"
+    table = Table(f"Memory on {dataset} ({setting})", columns)
     peaks = {}
     for selector in ("wss2", "dpwss"):
         note(f"memory: {dataset} with {selector}")
