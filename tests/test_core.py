@@ -258,6 +258,26 @@ def test_decision_values_are_the_expansion() -> None:
     np.testing.assert_allclose(found[:, 0], expected, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("columns", [40, 64, 150])
+@pytest.mark.parametrize("to_rows", [np.asarray, sparse.csr_array])
+def test_rows_of_zeros_and_ones_have_the_decision_values_of_any_rows(columns, to_rows) -> None:
+    """Their products are counted; one other entry among the queries, and they are multiplied."""
+    random = np.random.default_rng(columns)
+    X = (random.random((130, columns)) < 0.3).astype(np.float64)
+    y = (X[:, :5].sum(axis=1) > 1).astype(np.float64)
+    solution = fit(X, y, gamma=0.05)
+    other = np.vstack([X, X[:1]])
+    other[-1, 0] = 0.5
+    counted, multiplied = (
+        _core.decision_values(
+            to_rows(queries), to_rows(X[solution.support]), solution.dual_coef, solution.rho,
+            solution.n_support, kernel="rbf", gamma=0.05, classifier=True, threads=2,
+        )
+        for queries in (X, other)
+    )  # fmt: skip
+    np.testing.assert_array_equal(counted, multiplied[:-1])
+
+
 def test_a_huge_column_number_needs_no_huge_memory() -> None:
     columns = np.array([0, 2**31 - 2, 1])
     X = sparse.csr_array((np.array([0.5, 1.0, 1.0]), columns, np.arange(4)), shape=(3, 2**31 - 1))
