@@ -28,7 +28,7 @@ class RowCache {
   const float* peek(Index id, Index length) { return valid(id) >= length ? slots_[id].block.data : nullptr; }
 
   // Row `id` with room for `length` entries, its first `valid` entries filled in earlier; now the most recently used.
-  // The pointers of the last safe() distinct rows fetched stay good, and always those of the last two.
+  // The pointers of the last distinct rows fetched stay good: as many as safe() said before them, and always two.
   struct Row {
     float* data;
     Index valid;

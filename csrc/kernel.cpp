@@ -109,7 +109,7 @@ class DotKernel final : public Kernel {
 
   static constexpr Index kScratch = kScratchBytes / sizeof(T);
   static constexpr Index kFewestLines = 4;  // so that the columns of a row are enough pieces for all threads
-  static_assert(kScratch / kMostRows > Rows::kAlign, "a piece has columns");
+  static_assert(kScratch / kMostRows >= 2 * Rows::kAlign, "a piece has columns");
 
   KernelSpec spec_;
   std::unique_ptr<Samples<T>> samples_;

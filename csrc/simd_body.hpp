@@ -215,7 +215,9 @@ void accumulate(double* v, const float* k, double c, Index n) {
 struct Hurdle {
   double share = -kInfinity;  // nothing is below it
 
-  void raise(double largest) { share = largest > 0x1p-900 ? largest * (1.0 - 0x1p-50) : -kInfinity; }
+  void raise(double largest) {
+    share = largest > 0x1p-900 && largest < kInfinity ? largest * (1.0 - 0x1p-50) : -kInfinity;
+  }
 };
 
 SecondOrder second_order(const double* v, const float* ki, const double* diag, const std::uint8_t* side,
