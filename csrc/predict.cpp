@@ -114,8 +114,7 @@ template <class T>
 bool by_dots(const PredictInput& input, double* out, Watch& watch) {
   ThreadPool pool(input.threads);
   const auto all = consecutive(0, input.n_sv);
-  const bool sets = all_are_sets(input.support_vectors) && all_are_sets(input.x);
-  const auto rows = make_samples<T>(input.support_vectors, all, sets, pool);
+  const auto rows = make_samples<T>(input.support_vectors, all, all_are_sets(input.x), pool);
   const auto squared = squared_norms<T>(input.support_vectors, all, pool);
   const Index features = rows->features();
 
