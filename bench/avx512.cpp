@@ -101,10 +101,10 @@ void tell_scans(const Simd& level) {
         far.resize(level.beyond(v.data(), side.data(), bit, -1.0, 0.2, 0.1, n, far.data()));
         found["beyond"].add(far);
         found["second_order"].add(
-            level.second_order(v.data(), ki.data(), diag.data(), side.data(), bit, 0.3, 0.7, n));
-        found["update"].add(level.update(v.data(), ki.data(), 0.1, kj.data(), -0.7, side.data(), bit, n));
+            level.of_floats.second_order(v.data(), ki.data(), diag.data(), side.data(), bit, 0.3, 0.7, n));
+        found["update"].add(level.of_floats.update(v.data(), ki.data(), 0.1, kj.data(), -0.7, side.data(), bit, n));
         found["update"].add(v);
-        level.accumulate(v.data(), ki.data(), 1.0 / 3.0, n);
+        level.of_floats.accumulate(v.data(), ki.data(), 1.0 / 3.0, n);
         found["accumulate"].add(v);
       }
       found["dot"].add(level.dot(v.data(), diag.data(), n));

@@ -11,6 +11,8 @@ namespace dpsvm {
 
 using Swap = std::pair<Index, Index>;  // two positions to exchange, the smaller first
 
+// T is what the entries are kept as.
+template <class T>
 class RowCache {
  public:
   // Rows are numbered 0 .. rows-1 and hold at most `length` entries. At least two whole rows are kept, whatever the
@@ -25,15 +27,15 @@ class RowCache {
   bool begun(Index id) const { return slots_[id].valid > 0; }
 
   // Row `id` if it is filled in up to `length`, else null; its turn to make room does not change.
-  const float* peek(Index id, Index length) { return valid(id) >= length ? slots_[id].block.data : nullptr; }
+  const T* peek(Index id, Index length) { return valid(id) >= length ? slots_[id].block.data : nullptr; }
 
   // Row `id` with room for `length` entries, its first `valid` entries filled in earlier; now the most recently used.
   // The pointers of the last distinct rows fetched stay good: as many as safe() said before them, and always two.
-  struct Row {
-    float* data;
+  struct Room {
+    T* data;
     Index valid;
   };
-  Row fetch(Index id, Index length);
+  Room fetch(Index id, Index length);
   void set_valid(Index id, Index valid) { slots_[id].valid = valid; }
 
   // How many rows of this length there is room for at present, and how many the budget holds.
@@ -50,7 +52,7 @@ class RowCache {
  private:
   // A link of the circular list of rows in use, least recent after the head (slots_.back()).
   struct Slot {
-    Slabs::Block block;
+    typename Slabs<T>::Block block;
     Index valid = 0;          // entries computed
     std::size_t settled = 0;  // exchanges of log_ applied
     bool missed = false;      // was forgotten
@@ -65,7 +67,7 @@ class RowCache {
 
   std::vector<Slot> slots_;  // [rows + 1]
   std::vector<Swap> log_;    // exchanges that some rows have not followed yet
-  Slabs slabs_;
+  Slabs<T> slabs_;
   Index effort_;
 };
 

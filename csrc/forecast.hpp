@@ -48,7 +48,7 @@ class Forecast {
     gather(up_bit(g), 1.0, M, m - M, true);
     keep_worst(count);
     for (const auto& [violation, i] : candidates_)
-      if (const float* row = q_.peek(i, s_.active)) add(rows, count, selector_.partner(s_, g, i, row));
+      if (const Row row = q_.peek(i, s_.active)) add(rows, count, selector_.partner(s_, g, i, row));
   }
 
   void add(std::vector<Index>& rows, Index count, Index t) const {

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
 #include <utility>
 
 #include "norms.hpp"
+#include "precision.hpp"
 #include "samples.hpp"
 #include "simd.hpp"
 
@@ -33,10 +35,6 @@ void rbf(float gamma, float xx, const float* squared, const float* s, float* out
   simd().rbf_f32(gamma, xx, squared, s, out, n);
 }
 
-// Values between -1 and 1 may be computed in single precision. Those of the others grow with the features: K_ii + K_jj -
-// 2 K_ij would lose all its digits to rounding on features that are not scaled.
-bool is_bounded(KernelType type) { return type == KernelType::rbf || type == KernelType::sigmoid; }
-
 // By repeated squaring, lowest bit first.
 template <class T>
 T power(T base, int exponent) {
@@ -62,7 +60,10 @@ class DotKernel final : public Kernel {
   Index effort() const override { return 1 + samples_->row_bytes() / kFreshBytes; }
 
   void block(const Index* rows, Index count, Index begin, Index end, float* const* out) override {
-    for (Index r = 0; r < count; r += kMostRows) some_rows(rows + r, std::min(kMostRows, count - r), begin, end, out + r);
+    in_parts(rows, count, begin, end, out);
+  }
+  void block(const Index* rows, Index count, Index begin, Index end, double* const* out) override {
+    in_parts(rows, count, begin, end, out);
   }
 
   double diagonal(Index i) const override {
@@ -79,7 +80,13 @@ class DotKernel final : public Kernel {
  private:
   using Rows = Samples<T>;
 
-  void some_rows(const Index* rows, Index count, Index begin, Index end, float* const* out) {
+  template <class Out>
+  void in_parts(const Index* rows, Index count, Index begin, Index end, Out* const* out) {
+    for (Index r = 0; r < count; r += kMostRows) some_rows(rows + r, std::min(kMostRows, count - r), begin, end, out + r);
+  }
+
+  template <class Out>
+  void some_rows(const Index* rows, Index count, Index begin, Index end, Out* const* out) {
     const Index features = samples_->features();
     dense_.resize(count * features);
     for (Index r = 0; r < count; ++r) samples_->expand(rows[r], dense_.data() + r * features);
@@ -97,14 +104,21 @@ class DotKernel final : public Kernel {
   }
 
   // The part of the block that lies in the columns [from, to).
-  void columns(const Index* rows, Index count, Index from, Index to, Index begin, float* const* out) const {
+  template <class Out>
+  void columns(const Index* rows, Index count, Index from, Index to, Index begin, Out* const* out) const {
     const Index aligned = from / Rows::kAlign * Rows::kAlign;
     const Index ld = (to - aligned + 2 * Rows::kAlign - 1) / Rows::kAlign * Rows::kAlign;  // lines apart in the cache
     alignas(kPanelBytes) T dots[kScratch];
     samples_->dots(packed_, count, aligned, to, dots, ld);
-    for (Index r = 0; r < count; ++r)
-      apply_kernel(spec_, squared_[rows[r]], &squared_[from], dots + r * ld + (from - aligned), out[r] + (from - begin),
-                   to - from);
+    for (Index r = 0; r < count; ++r) {
+      T* line = dots + r * ld + (from - aligned);
+      if constexpr (sizeof(Out) > sizeof(T)) {
+        apply_kernel(spec_, squared_[rows[r]], &squared_[from], line, line, to - from);
+        std::copy_n(line, to - from, out[r] + (from - begin));
+      } else {
+        apply_kernel(spec_, squared_[rows[r]], &squared_[from], line, out[r] + (from - begin), to - from);
+      }
+    }
   }
 
   static constexpr Index kScratch = kScratchBytes / sizeof(T);
@@ -128,10 +142,10 @@ class GramKernel final : public Kernel {
   Index size() const override { return static_cast<Index>(ids_.size()); }
 
   void block(const Index* rows, Index count, Index begin, Index end, float* const* out) override {
-    for (Index r = 0; r < count; ++r) {
-      const auto* line = view_.row(ids_[rows[r]]);
-      for (Index j = begin; j < end; ++j) out[r][j - begin] = static_cast<float>(line[ids_[j]]);
-    }
+    copy(rows, count, begin, end, out);
+  }
+  void block(const Index* rows, Index count, Index begin, Index end, double* const* out) override {
+    copy(rows, count, begin, end, out);
   }
 
   double diagonal(Index i) const override { return static_cast<double>(view_.row(ids_[i])[ids_[i]]); }
@@ -139,6 +153,14 @@ class GramKernel final : public Kernel {
   void swap(Index i, Index j) override { std::swap(ids_[i], ids_[j]); }
 
  private:
+  template <class Out>
+  void copy(const Index* rows, Index count, Index begin, Index end, Out* const* out) const {
+    for (Index r = 0; r < count; ++r) {
+      const auto* line = view_.row(ids_[rows[r]]);
+      for (Index j = begin; j < end; ++j) out[r][j - begin] = static_cast<Out>(line[ids_[j]]);
+    }
+  }
+
   View view_;
   std::vector<Index> ids_;  // position -> row and column of the Gram matrix
 };
@@ -179,12 +201,12 @@ template void apply_kernel(const KernelSpec&, float, const float*, const float*,
 template void apply_kernel(const KernelSpec&, double, const double*, const double*, double*, Index);
 template void apply_kernel(const KernelSpec&, double, const double*, const double*, float*, Index);
 
-std::unique_ptr<Kernel> make_kernel(const Matrix& matrix, const std::vector<Index>& rows,
-                                    const KernelSpec& spec, ThreadPool& pool) {
+std::unique_ptr<Kernel> make_kernel(const Matrix& matrix, const std::vector<Index>& rows, const KernelSpec& spec,
+                                    ThreadPool& pool, Precision precision) {
   std::unique_ptr<Kernel> kernel;
   if (spec.type == KernelType::precomputed)
     kernel = make_gram(matrix, rows);
-  else if (is_single_precision(matrix) && is_bounded(spec.type))
+  else if (precision == Precision::enough && SinglePrecision(spec, matrix, rows, pool).enough())
     kernel = std::make_unique<DotKernel<float>>(matrix, rows, spec, pool);
   else
     kernel = std::make_unique<DotKernel<double>>(matrix, rows, spec, pool);

@@ -40,6 +40,7 @@ class Kernel {
 
   // out[r][j - begin] = K(rows[r], j) for begin <= j < end.
   virtual void block(const Index* rows, Index count, Index begin, Index end, float* const* out) = 0;
+  virtual void block(const Index* rows, Index count, Index begin, Index end, double* const* out) = 0;
 
   virtual double diagonal(Index i) const = 0;
 
@@ -47,9 +48,15 @@ class Kernel {
   virtual void swap(Index i, Index j) = 0;
 };
 
+// How the kernel values of rows of floats are computed.
+enum class Precision {
+  enough,  // in single precision where that is enough (precision.hpp)
+  full,    // in double precision
+};
+
 // `rows` names the samples in the order of the problem. For KernelType::precomputed, `matrix` is the whole Gram matrix.
 // Throws InvalidInput where a kernel value does not fit a float.
-std::unique_ptr<Kernel> make_kernel(const Matrix& matrix, const std::vector<Index>& rows,
-                                    const KernelSpec& spec, ThreadPool& pool);
+std::unique_ptr<Kernel> make_kernel(const Matrix& matrix, const std::vector<Index>& rows, const KernelSpec& spec,
+                                    ThreadPool& pool, Precision precision = Precision::enough);
 
 }  // namespace dpsvm

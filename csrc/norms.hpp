@@ -55,12 +55,4 @@ std::vector<T> squared_norms(const Matrix& matrix, const std::vector<Index>& row
   return out;
 }
 
-template <class T>
-std::vector<T> squared_norms(const Matrix& matrix, const std::vector<Index>& rows) {
-  std::vector<T> out(rows.size());
-  std::visit([&](const auto& view) { norms_of_rows(view, rows.data(), static_cast<Index>(rows.size()), out.data()); },
-             matrix);
-  return out;
-}
-
 }  // namespace dpsvm

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "norms.hpp"
+#include "precision.hpp"
 #include "samples.hpp"
 #include "simd.hpp"
 
@@ -110,9 +111,11 @@ bool all_are_sets(const Matrix& matrix) {
       matrix);
 }
 
+// The decision values of the named queries, whose squared norms are given, computed in the precision T.
 template <class T>
-bool by_dots(const PredictInput& input, double* out, Watch& watch) {
-  ThreadPool pool(input.threads);
+bool by_dots(const PredictInput& input, const std::vector<Index>& queries, const std::vector<T>& squared_queries,
+             double* out, ThreadPool& pool, Watch& watch) {
+  if (queries.empty()) return true;
   const auto all = consecutive(0, input.n_sv);
   const auto rows = make_samples<T>(input.support_vectors, all, all_are_sets(input.x), pool);
   const auto squared = squared_norms<T>(input.support_vectors, all, pool);
@@ -123,21 +126,43 @@ bool by_dots(const PredictInput& input, double* out, Watch& watch) {
   const Index line_bytes = (width + features + 1) * static_cast<Index>(sizeof(T));
   const Index fitting = std::clamp<Index>(kBlockBytes / line_bytes, 1, kMaxQueries);
   const Index at_once = fitting < kWhole ? fitting : fitting - fitting % kWhole;
-  return in_pieces(row_count(input.x), at_once, pool, watch, [&](Index first, Index last) {
+  return in_pieces(static_cast<Index>(queries.size()), at_once, pool, watch, [&](Index first, Index last) {
     const Index count = last - first;
     Queries<T> packed;
     const std::unique_ptr<T[]> dense(new T[count * features]);
     const std::unique_ptr<T[]> k(new T[Samples<T>::lines(count) * width + Samples<T>::kAlign]);
-    for (Index q = 0; q < count; ++q) rows->expand_query(input.x, first + q, dense.get() + q * features);
+    for (Index q = 0; q < count; ++q) rows->expand_query(input.x, queries[first + q], dense.get() + q * features);
     rows->pack(dense.get(), count, packed);
     rows->dots(packed, count, 0, input.n_sv, k.get(), width);
-    const auto of_queries = squared_norms<T>(input.x, consecutive(first, last));
     for (Index q = 0; q < count; ++q) {
       T* kernel = k.get() + q * width;
-      apply_kernel(input.kernel, of_queries[q], squared.data(), kernel, kernel, input.n_sv);
-      decision.values(kernel, out + (first + q) * decision.pairs());
+      apply_kernel(input.kernel, squared_queries[first + q], squared.data(), kernel, kernel, input.n_sv);
+      decision.values(kernel, out + queries[first + q] * decision.pairs());
     }
   });
+}
+
+// Each query by itself decides its precision, so that it has the same values in any company.
+bool by_dots(const PredictInput& input, double* out, Watch& watch) {
+  ThreadPool pool(input.threads);
+  const auto all = consecutive(0, row_count(input.x));
+  if (!is_single_precision(input.x) || precision_for(input.machine) == Precision::full)
+    return by_dots(input, all, squared_norms<double>(input.x, all, pool), out, pool, watch);
+
+  const SinglePrecision single(input.kernel, input.support_vectors, consecutive(0, input.n_sv), pool);
+  const auto squared = squared_norms<float>(input.x, all, pool);
+  std::vector<Index> near, far;
+  std::vector<float> squared_near;
+  for (const Index q : all) {
+    if (single.enough_for(squared[q])) {
+      near.push_back(q);
+      squared_near.push_back(squared[q]);
+    } else {
+      far.push_back(q);
+    }
+  }
+  return by_dots(input, near, squared_near, out, pool, watch) &&
+         by_dots(input, far, squared_norms<double>(input.x, far, pool), out, pool, watch);
 }
 
 // The linear kernel's weight vectors, one a pair, over the columns that occur in the support vectors.
@@ -247,9 +272,7 @@ bool decision_values(const PredictInput& input, double* out, Watch& watch) {
     Weights weights(input);
     if (weights.size() <= kMostWeights) return by_weights(input, weights, out, watch);
   }
-  return is_single_precision(input.x) && is_single_precision(input.support_vectors)
-             ? by_dots<float>(input, out, watch)
-             : by_dots<double>(input, out, watch);
+  return by_dots(input, out, watch);
 }
 
 }  // namespace dpsvm

@@ -3,6 +3,7 @@
 
 #include "kernel.hpp"
 #include "matrix.hpp"
+#include "problem.hpp"
 #include "watch.hpp"
 
 namespace dpsvm {
@@ -15,7 +16,8 @@ struct PredictInput {
   const double* dual_coef = nullptr;      // [max(classes - 1, 1)][n_sv], as in Model
   const double* rho = nullptr;            // [pairs]
   const std::int32_t* n_support = nullptr;  // [classes]
-  Index classes = 0;                 // 0: regression or one-class, one value a query
+  Machine machine = Machine::c_svc;
+  Index classes = 0;                 // classification only; otherwise there is one value a query
   KernelSpec kernel;
   int threads = 1;
 };

@@ -19,6 +19,7 @@ constexpr Index kManyRows = 256;
 constexpr Index kShareAhead = 16;
 
 // The kernel of the samples behind a cache.
+template <class T>
 class CachedKernel {
  public:
   CachedKernel(std::unique_ptr<Kernel> kernel, std::size_t bytes, QStatistics& statistics)
@@ -27,7 +28,7 @@ class CachedKernel {
         statistics_(statistics) {}
 
   Kernel& kernel() const { return *kernel_; }
-  RowCache& cache() { return cache_; }
+  RowCache<T>& cache() { return cache_; }
 
   bool kept(Index id) const { return cache_.begun(id); }
 
@@ -35,14 +36,14 @@ class CachedKernel {
   bool is_new(Index id) { return cache_.valid(id) == 0; }
 
   // Sample `at` of the kernel's current order, whose row is kept under `id`.
-  const float* row(Index at, Index id, Index length) {
+  const T* row(Index at, Index id, Index length) {
     if (cache_.valid(id) >= length) {
       ++statistics_.hits;
       return cache_.fetch(id, length).data;
     }
     length = stretched(length);
     const auto [data, valid] = cache_.fetch(id, length);
-    float* rest = data + valid;
+    T* rest = data + valid;
     compute(&at, 1, valid, length, &rest);
     computed(id, valid, length);
     return data;
@@ -61,7 +62,7 @@ class CachedKernel {
     }
     std::sort(missing.begin(), missing.end(), [](const Missing& a, const Missing& b) { return a.from < b.from; });
     std::vector<Index> rows;
-    std::vector<float*> out;
+    std::vector<T*> out;
     for (auto m = missing.begin(); m != missing.end(); ++m) {
       rows.push_back(m->at);
       out.push_back(m->rest);
@@ -86,7 +87,7 @@ class CachedKernel {
   struct Missing {
     Index from;   // the first entry that is missing
     Index at;     // the sample
-    float* rest;  // where the entries from there on go
+    T* rest;      // where the entries from there on go
   };
 
   // Rows that can be fetched at once while those of a pair are in use.
@@ -99,7 +100,7 @@ class CachedKernel {
     return 2 * length > whole && cache_.budget(whole) >= kManyRows ? whole : length;
   }
 
-  void compute(const Index* rows, Index count, Index from, Index to, float* const* out) {
+  void compute(const Index* rows, Index count, Index from, Index to, T* const* out) {
     const auto started = std::chrono::steady_clock::now();
     kernel_->block(rows, count, from, to, out);
     statistics_.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
@@ -112,25 +113,26 @@ class CachedKernel {
   }
 
   std::unique_ptr<Kernel> kernel_;
-  RowCache cache_;
+  RowCache<T> cache_;
   QStatistics& statistics_;
 };
 
+template <class T>
 class SingleQ final : public QMatrix {
  public:
   SingleQ(std::unique_ptr<Kernel> kernel, std::size_t bytes)
-      : samples_(std::move(kernel), bytes, statistics_), id_(samples_.kernel().size()) {
+      : samples_(std::move(kernel), bytes, this->statistics_), id_(samples_.kernel().size()) {
     std::iota(id_.begin(), id_.end(), Index{0});
   }
 
-  const float* row(Index i, Index length) override {
-    if (samples_.is_new(id_[i])) compute_ahead(i, length, samples_.together(length));
+  Row row(Index i, Index length) override {
+    if (samples_.is_new(id_[i])) this->compute_ahead(i, length, samples_.together(length));
     return samples_.row(i, id_[i], length);
   }
 
   bool kept(Index i) const override { return samples_.kept(id_[i]); }
 
-  const float* peek(Index i, Index length) override { return samples_.cache().peek(id_[i], length); }
+  Row peek(Index i, Index length) override { return samples_.cache().peek(id_[i], length); }
 
   void prefetch(const Index* rows, Index count, Index length) override {
     std::vector<Index> at(rows, rows + count), ids;
@@ -153,23 +155,24 @@ class SingleQ final : public QMatrix {
   }
 
  private:
-  CachedKernel samples_;
+  CachedKernel<T> samples_;
   std::vector<Index> id_;  // position -> the sample's first position, its name in the cache
 };
 
 // Whole kernel rows in sample order; each use gathers one into the order of the variables.
+template <class T>
 class DoubledQ final : public QMatrix {
  public:
   DoubledQ(std::unique_ptr<Kernel> kernel, std::size_t bytes)
-      : samples_(std::move(kernel), bytes, statistics_), sample_(2 * samples_.kernel().size()) {
+      : samples_(std::move(kernel), bytes, this->statistics_), sample_(2 * samples_.kernel().size()) {
     const Index n = samples_.kernel().size();
     for (Index t = 0; t < 2 * n; ++t) sample_[t] = t % n;
     for (Line& line : lines_) line.values.resize(2 * n);
   }
 
-  const float* row(Index i, Index length) override {
+  Row row(Index i, Index length) override {
     const Index s = sample_[i], whole = samples_.kernel().size();
-    if (samples_.is_new(s)) compute_ahead(i, whole, samples_.together(whole));
+    if (samples_.is_new(s)) this->compute_ahead(i, whole, samples_.together(whole));
     return in_order(s, samples_.row(s, s, whole), length);
   }
 
@@ -198,11 +201,11 @@ class DoubledQ final : public QMatrix {
   // A row in the order of the variables, as far as it was gathered.
   struct Line {
     Index sample = 0, length = 0;
-    std::vector<float> values;
+    std::vector<T> values;
   };
 
   // The two rows used last stay gathered: a step uses each of them several times.
-  const float* in_order(Index sample, const float* row, Index length) {
+  const T* in_order(Index sample, const T* row, Index length) {
     if (lines_[last_].sample != sample) last_ = 1 - last_;
     Line& line = lines_[last_];
     if (line.sample != sample) line.length = 0;
@@ -211,7 +214,7 @@ class DoubledQ final : public QMatrix {
     return line.values.data();
   }
 
-  CachedKernel samples_;
+  CachedKernel<T> samples_;
   std::vector<Index> sample_;  // position -> sample
   Line lines_[2];
   int last_ = 0;
@@ -219,9 +222,13 @@ class DoubledQ final : public QMatrix {
 
 }  // namespace
 
+template <class T>
 std::unique_ptr<QMatrix> make_qmatrix(std::unique_ptr<Kernel> kernel, std::size_t cache_bytes, bool doubled) {
-  if (doubled) return std::make_unique<DoubledQ>(std::move(kernel), cache_bytes);
-  return std::make_unique<SingleQ>(std::move(kernel), cache_bytes);
+  if (doubled) return std::make_unique<DoubledQ<T>>(std::move(kernel), cache_bytes);
+  return std::make_unique<SingleQ<T>>(std::move(kernel), cache_bytes);
 }
+
+template std::unique_ptr<QMatrix> make_qmatrix<float>(std::unique_ptr<Kernel>, std::size_t, bool);
+template std::unique_ptr<QMatrix> make_qmatrix<double>(std::unique_ptr<Kernel>, std::size_t, bool);
 
 }  // namespace dpsvm

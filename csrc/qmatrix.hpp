@@ -11,6 +11,7 @@
 
 #include "cache.hpp"
 #include "kernel.hpp"
+#include "row.hpp"
 #include "types.hpp"
 
 namespace dpsvm {
@@ -27,13 +28,13 @@ class QMatrix {
   virtual ~QMatrix() = default;
 
   // K(i, t) for t < length. Good until the next two calls.
-  virtual const float* row(Index i, Index length) = 0;
+  virtual Row row(Index i, Index length) = 0;
 
   // Whether some of row i is there without computing.
   virtual bool kept(Index i) const = 0;
 
-  // K(i, t) for t < length if all of it is there without computing, else null. Good until the next row.
-  virtual const float* peek(Index /*i*/, Index /*length*/) { return nullptr; }
+  // K(i, t) for t < length if all of it is there without computing, else no row. Good until the next row.
+  virtual Row peek(Index /*i*/, Index /*length*/) { return {}; }
 
   // Who is asked, when a row must be computed, for the rows to compute along with it: appends to `rows`, whose first is
   // the one that is needed, until they are `count`. Rows computed ahead change no result.
@@ -68,7 +69,8 @@ class QMatrix {
   QStatistics statistics_;
 };
 
-// One variable per sample, or two (sample t is then variable t and variable t + n).
+// T is what kernel values are kept as. One variable per sample, or two (sample t is then variable t and variable t + n).
+template <class T = float>
 std::unique_ptr<QMatrix> make_qmatrix(std::unique_ptr<Kernel> kernel, std::size_t cache_bytes, bool doubled);
 
 }  // namespace dpsvm

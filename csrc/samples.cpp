@@ -1,11 +1,11 @@
 #include "samples.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
 #include <new>
 #include <utility>
 
+#include "entries.hpp"
 #include "simd.hpp"
 
 namespace dpsvm {
@@ -46,6 +46,14 @@ void dots_of_sparse(const SparseView<T>& rows, const Index* order, Index n, cons
     simd().sparse_f32(rows, order, n, queries, out, ld);
   else
     simd().sparse_f64(rows, order, n, queries, out, ld);
+}
+
+template <class T>
+void dots_of_sparse(const SparseView<T>& rows, const Index* order, Index n, const T* query, T* out) {
+  if constexpr (std::is_same_v<T, float>)
+    simd().sparse_one_f32(rows, order, n, query, out);
+  else
+    simd().sparse_one_f64(rows, order, n, query, out);
 }
 
 template <class T>
@@ -193,25 +201,19 @@ class SparseSamples final : public Samples<T> {
   }
 
   void dots(const Queries<T>& packed, Index count, Index begin, Index end, T* out, Index ld) const override {
+    const SparseView<T> rows{values_.data(), columns_.data(), offsets_.data()};
     const T* queries = packed.values.data();
     Index r = 0;
     for (; count - r >= kWorthGroup; r += std::min(kTogether, count - r), queries += kTogether * features_)
-      dots_of_sparse<T>({values_.data(), columns_.data(), offsets_.data()}, order_.data() + begin, end - begin, queries,
-                        out + r * ld, ld);
+      dots_of_sparse(rows, order_.data() + begin, end - begin, queries, out + r * ld, ld);
     for (; r < count; ++r, queries += features_)
-      for (Index j = begin; j < end; ++j) out[r * ld + (j - begin)] = one_dot(queries, order_[j]);
+      dots_of_sparse(rows, order_.data() + begin, end - begin, queries, out + r * ld);
   }
 
   void swap(Index i, Index j) override { std::swap(order_[i], order_[j]); }
 
  private:
   using Samples<T>::kWorthGroup;
-
-  T one_dot(const T* query, Index row) const {
-    T sum{};
-    for (Index e = offsets_[row]; e < offsets_[row + 1]; ++e) sum += values_[e] * query[columns_[e]];
-    return sum;
-  }
 
   Index features_;
   std::vector<T> values_;               // [entries]
@@ -272,53 +274,11 @@ class BitSamples final : public Samples<T> {
   std::vector<std::uint64_t> bits_;  // [panel][word][row]
 };
 
-struct Count {
-  Index entries = 0, ones = 0;  // not zero, and among them those that are 1
-};
-
-template <class View>
-Count count_row(const View& view, Index row) {
-  Count count;
-  for_each_entry(view, row, [&](Index, auto value) {
-    ++count.entries;
-    count.ones += value == 1;
-  });
-  return count;
-}
-
-// Without branches, several at once.
-template <class V>
-Count count_row(const DenseView<V>& view, Index row) {
-  const V* x = view.row(row);
-  Count count;
-  for (Index k = 0; k < view.cols; ++k) {
-    count.entries += x[k] != 0;
-    count.ones += x[k] == 1;
-  }
-  return count;
-}
-
-template <class View>
-Count count_rows(const View& view, const std::vector<Index>& rows, ThreadPool& pool) {
-  std::atomic<Index> entries{0}, ones{0};
-  pool.run_ranges(static_cast<Index>(rows.size()), rows_worth_a_thread(view), [&](Index first, Index last) {
-    Count sum;
-    for (Index i = first; i < last; ++i) {
-      const Count row = count_row(view, rows[i]);
-      sum.entries += row.entries;
-      sum.ones += row.ones;
-    }
-    entries += sum.entries;
-    ones += sum.ones;
-  });
-  return {entries, ones};
-}
-
 template <class T, class View>
 std::unique_ptr<Samples<T>> copy(const View& view, const std::vector<Index>& rows, bool for_sets,
                                  ThreadPool& pool) {
   const auto n = static_cast<Index>(rows.size());
-  const auto [entries, ones] = count_rows(view, rows, pool);
+  const auto [entries, ones] = count_entries(view, rows, pool);
 
   const ColumnMap columns(view, rows);
   const double all = static_cast<double>(n) * static_cast<double>(columns.size());

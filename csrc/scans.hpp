@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <type_traits>
 
+#include "row.hpp"
 #include "simd.hpp"
 #include "threads.hpp"
 
@@ -28,31 +30,45 @@ class Scans {
     return least;
   }
 
-  Extreme update(double* v, const float* ki, double di, const float* kj, double dj, const std::uint8_t* side,
-                 std::uint8_t bit, Index n) const {
-    return largest(n, [=](Index from, Index count) {
-      return simd().update(v + from, ki + from, di, kj + from, dj, side + from, bit, count);
+  Extreme update(double* v, Row row_i, double di, Row row_j, double dj, const std::uint8_t* side, std::uint8_t bit,
+                 Index n) const {
+    return row_i.with([&](auto* ki) {
+      using T = std::remove_const_t<std::remove_pointer_t<decltype(ki)>>;
+      const T* kj = row_j.as<T>();
+      return largest(n, [=](Index from, Index count) {
+        return simd().of<T>().update(v + from, ki + from, di, kj + from, dj, side + from, bit, count);
+      });
     });
   }
 
-  void accumulate(double* v, const float* k, double c, Index n) const {
-    in_parts(n, [=](Index, Index from, Index count) { simd().accumulate(v + from, k + from, c, count); });
+  void accumulate(double* v, Row row, double c, Index n) const {
+    row.with([&](auto* k) {
+      using T = std::remove_const_t<std::remove_pointer_t<decltype(k)>>;
+      in_parts(n, [=](Index, Index from, Index count) { simd().of<T>().accumulate(v + from, k + from, c, count); });
+    });
   }
 
-  SecondOrder second_order(const double* v, const float* ki, const double* diag, const std::uint8_t* side,
-                           std::uint8_t bit, double m, double diag_i, Index n) const {
-    if (part_size(n) >= n) return simd().second_order(v, ki, diag, side, bit, m, diag_i, n);
+  SecondOrder second_order(const double* v, Row row_i, const double* diag, const std::uint8_t* side, std::uint8_t bit,
+                           double m, double diag_i, Index n) const {
+    return row_i.with([&](auto* ki) { return partner(v, ki, diag, side, bit, m, diag_i, n); });
+  }
+
+ private:
+  template <class T>
+  SecondOrder partner(const double* v, const T* ki, const double* diag, const std::uint8_t* side, std::uint8_t bit,
+                      double m, double diag_i, Index n) const {
+    const auto search = simd().of<T>().second_order;
+    if (part_size(n) >= n) return search(v, ki, diag, side, bit, m, diag_i, n);
     std::array<double, kMost> lowest;
     lowest.fill(std::numeric_limits<double>::infinity());
     const Extreme best = largest(n, [&](Index from, Index count) {
-      const SecondOrder part = simd().second_order(v + from, ki + from, diag + from, side + from, bit, m, diag_i, count);
+      const SecondOrder part = search(v + from, ki + from, diag + from, side + from, bit, m, diag_i, count);
       lowest[from / part_size(n)] = part.lowest;
       return Extreme{part.gain, part.index};
     });
     return {best.index, best.value, *std::min_element(lowest.begin(), lowest.end())};
   }
 
- private:
   static constexpr Index kMost = 16;              // parts
   static constexpr Index kWorthThreads = 16'384;  // elements
   static constexpr Index kAlign = 64;             // parts do not share a cache line

@@ -27,7 +27,7 @@ class Selector {
 
   // The j this rule would take now with this i of the group, `row` being i's kernel row; -1 if it cannot tell. A guess:
   // it decides only which rows are computed ahead.
-  virtual Index partner(const State&, int /*group*/, Index /*i*/, const float* /*row*/) const { return -1; }
+  virtual Index partner(const State&, int /*group*/, Index /*i*/, Row /*row*/) const { return -1; }
 
   // Randomised selections made so far.
   virtual std::int64_t draws() const { return 0; }

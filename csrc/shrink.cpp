@@ -55,8 +55,8 @@ void subtract_free(State& s, QMatrix& q) {
       for (Index k = 0; k < step; ++k) rows.push_back(i + k);
       q.prefetch(rows.data(), step, s.active);
       for (Index k = i; k < i + step; ++k) {
-        const float* row = q.row(k, s.active);
-        for (Index t : free) s.v[k] -= s.y[t] * s.alpha[t] * static_cast<double>(row[t]);
+        const Row row = q.row(k, s.active);
+        for (Index t : free) s.v[k] -= s.y[t] * s.alpha[t] * row[t];
       }
     }
   } else {
@@ -65,7 +65,7 @@ void subtract_free(State& s, QMatrix& q) {
       q.prefetch(free.data() + f, step, s.size);
       for (Index k = f; k < f + step; ++k) {
         const Index t = free[k];
-        s.scans.accumulate(s.v.data() + s.active, q.row(t, s.size) + s.active, -(s.y[t] * s.alpha[t]),
+        s.scans.accumulate(s.v.data() + s.active, q.row(t, s.size).from(s.active), -(s.y[t] * s.alpha[t]),
                           s.size - s.active);
       }
     }

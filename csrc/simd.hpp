@@ -2,8 +2,11 @@
 //
 // Contract: double precision results are the same to the bit at every level. Each output is a fixed sequence of
 // rounded additions and multiplications (no fused multiply-add, no reassociation), and ties between equal values go to
-// the last index, as in LIBSVM. Single precision dot products may use fused multiply-add.
+// the last index, as in LIBSVM. Single precision dot products fuse multiply and add where the level can, and then all of
+// them do: one query or many, panels or compressed rows, they have the same bits.
 #pragma once
+
+#include <type_traits>
 
 #include "types.hpp"
 
@@ -41,6 +44,22 @@ struct SecondOrder {
   double lowest;  // min of v over the elements with `bit`, +infinity if none
 };
 
+// Loops over the variables that read kernel rows kept as T.
+template <class T>
+struct RowLoops {
+  // v[t] -= ki[t] di + kj[t] dj for t < n; returns argmax(v, side, bit, n) of the new v.
+  Extreme (*update)(double* v, const T* ki, double di, const T* kj, double dj, const std::uint8_t* side, std::uint8_t bit,
+                    Index n);
+
+  // v[t] += c k[t] for t < n.
+  void (*accumulate)(double* v, const T* k, double c, Index n);
+
+  // Among t < n with `bit` and b = m - v[t] > 0, the largest b^2 / a with a = (diag_i + diag[t]) - 2 ki[t], or kTau
+  // where a is not positive.
+  SecondOrder (*second_order)(const double* v, const T* ki, const double* diag, const std::uint8_t* side,
+                              std::uint8_t bit, double m, double diag_i, Index n);
+};
+
 struct Simd {
   const char* name;
 
@@ -52,18 +71,16 @@ struct Simd {
   Index (*beyond)(const double* v, const std::uint8_t* side, std::uint8_t bit, double sign, double origin, double needed,
                   Index n, Index* out);
 
-  // v[t] -= ki[t] di + kj[t] dj for t < n; returns argmax(v, side, bit, n) of the new v.
-  Extreme (*update)(double* v, const float* ki, double di, const float* kj, double dj,
-                    const std::uint8_t* side, std::uint8_t bit, Index n);
+  RowLoops<float> of_floats;
+  RowLoops<double> of_doubles;
 
-  // v[t] += c k[t] for t < n.
-  void (*accumulate)(double* v, const float* k, double c, Index n);
-
-  // Among t < n with `bit` and b = m - v[t] > 0, the largest b^2 / a with a = (diag_i + diag[t]) - 2 ki[t], or kTau
-  // where a is not positive.
-  SecondOrder (*second_order)(const double* v, const float* ki, const double* diag,
-                              const std::uint8_t* side, std::uint8_t bit, double m, double diag_i,
-                              Index n);
+  template <class T>
+  const RowLoops<T>& of() const {
+    if constexpr (std::is_same_v<T, float>)
+      return of_floats;
+    else
+      return of_doubles;
+  }
 
   // out[r * ld + p * kPanel + lane] = <queries[r], that row>, features added in ascending order.
   void (*dots_f64)(const double* panels, Index n_panels, Index depth, const double* const* queries,
@@ -77,6 +94,10 @@ struct Simd {
                      Index ld);
   void (*sparse_f32)(const SparseView<float>& rows, const Index* order, Index n, const float* queries, float* out,
                      Index ld);
+
+  // The same for one query that is not interleaved: out[j] = <query, row order[j]> for j < n.
+  void (*sparse_one_f64)(const SparseView<double>& rows, const Index* order, Index n, const double* query, double* out);
+  void (*sparse_one_f32)(const SparseView<float>& rows, const Index* order, Index n, const float* query, float* out);
 
   // out[p * kBitRows + lane] = how many bits that row of the panels shares with query[words].
   void (*bits_f64)(const std::uint64_t* panels, Index n_panels, Index words, const std::uint64_t* query, double* out);

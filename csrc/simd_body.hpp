@@ -41,6 +41,8 @@ inline __attribute__((always_inline)) Vd widen(const float* p) {
 #endif
 }
 
+inline __attribute__((always_inline)) Vd widen(const double* p) { return load<Vd>(p); }
+
 inline __attribute__((always_inline)) HalfVf rounded(Vd x) {
 #if defined(DPSVM_FMA) && DPSVM_VECTOR_BYTES == 64
   return (HalfVf)_mm512_cvtpd_ps((__m512d)x);
@@ -72,6 +74,16 @@ inline __attribute__((always_inline)) Vf multiply_add(Vf a, Vf b, Vf c) {
   return (Vf)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
 #elif defined(DPSVM_FMA) && DPSVM_VECTOR_BYTES == 32
   return (Vf)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#else
+  return c + a * b;
+#endif
+}
+
+inline __attribute__((always_inline)) double multiply_add(double a, double b, double c) { return c + a * b; }
+
+inline __attribute__((always_inline)) float multiply_add(float a, float b, float c) {
+#if defined(DPSVM_FMA)
+  return __builtin_fmaf(a, b, c);
 #else
   return c + a * b;
 #endif
@@ -189,8 +201,9 @@ Index beyond(const double* v, const std::uint8_t* side, std::uint8_t bit, double
   return found;
 }
 
-Extreme update(double* v, const float* ki, double di, const float* kj, double dj,
-               const std::uint8_t* side, std::uint8_t bit, Index n) {
+template <class T>
+Extreme update(double* v, const T* ki, double di, const T* kj, double dj, const std::uint8_t* side, std::uint8_t bit,
+               Index n) {
   return scan(
       n,
       [=](Index t, Vl at, Running& best) {
@@ -204,7 +217,8 @@ Extreme update(double* v, const float* ki, double di, const float* kj, double dj
       });
 }
 
-void accumulate(double* v, const float* k, double c, Index n) {
+template <class T>
+void accumulate(double* v, const T* k, double c, Index n) {
   Index t = 0;
   for (; t + kLanes <= n; t += kLanes) store(v + t, load<Vd>(v + t) + c * widen(k + t));
   for (; t < n; ++t) v[t] += c * static_cast<double>(k[t]);
@@ -220,7 +234,8 @@ struct Hurdle {
   }
 };
 
-SecondOrder second_order(const double* v, const float* ki, const double* diag, const std::uint8_t* side,
+template <class T>
+SecondOrder second_order(const double* v, const T* ki, const double* diag, const std::uint8_t* side,
                          std::uint8_t bit, double m, double diag_i, Index n) {
   Vd lowest = splat<Vd>(kInfinity);
   double lowest_tail = kInfinity;
@@ -387,6 +402,25 @@ void sparse_f32(const SparseView<float>& rows, const Index* order, Index n, cons
   sparse_dots<Vf>(rows, order, n, queries, out, ld);
 }
 
+template <class T>
+inline __attribute__((always_inline)) void sparse_one(const SparseView<T>& rows, const Index* order, Index n,
+                                                      const T* query, T* out) {
+  for (Index j = 0; j < n; ++j) {
+    T sum = 0;
+    for (Index e = rows.offsets[order[j]]; e < rows.offsets[order[j] + 1]; ++e)
+      sum = multiply_add(rows.values[e], query[rows.columns[e]], sum);
+    out[j] = sum;
+  }
+}
+
+void sparse_one_f64(const SparseView<double>& rows, const Index* order, Index n, const double* query, double* out) {
+  sparse_one(rows, order, n, query, out);
+}
+
+void sparse_one_f32(const SparseView<float>& rows, const Index* order, Index n, const float* query, float* out) {
+  sparse_one(rows, order, n, query, out);
+}
+
 // How many bits are set in each byte.
 inline __attribute__((always_inline)) Vu bits_in_bytes(Vu x) {
 #if defined(DPSVM_FMA) && DPSVM_VECTOR_BYTES == 64
@@ -547,6 +581,10 @@ inline __attribute__((always_inline)) double dot_of(const double* a, const T* b,
 double dot(const double* a, const double* b, Index n) { return dot_of(a, b, n); }
 double dot_f32(const double* a, const float* b, Index n) { return dot_of(a, b, n); }
 
-constexpr Simd kTable{DPSVM_LEVEL_NAME, argmax,   argmin,     beyond,     update,   accumulate, second_order, dots_f64,
-                      dots_f32,         sparse_f64, sparse_f32, bits_f64, bits_f32, rbf_f64,    rbf_rounded,  rbf_f32,
-                      dot,              dot_f32};
+template <class T>
+constexpr RowLoops<T> kRowLoops{update<T>, accumulate<T>, second_order<T>};
+
+constexpr Simd kTable{DPSVM_LEVEL_NAME, argmax,         argmin,         beyond,   kRowLoops<float>, kRowLoops<double>,
+                      dots_f64,         dots_f32,       sparse_f64,     sparse_f32, sparse_one_f64, sparse_one_f32,
+                      bits_f64,         bits_f32,       rbf_f64,        rbf_rounded, rbf_f32,       dot,
+                      dot_f32};

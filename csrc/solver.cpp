@@ -81,16 +81,16 @@ class Solver {
   }
 
   void add_at_start(Index i) {
-    const float* row = q_.row(i, s_.size);
+    const Row row = q_.row(i, s_.size);
     s_.scans.accumulate(s_.v.data(), row, -(s_.y[i] * s_.alpha[i]), s_.size);
     if (s_.at_upper(i)) s_.scans.accumulate(s_.v_bound.data(), row, s_.y[i] * s_.bound[i], s_.size);
   }
 
   // Moves along the pair and brings v and its largest elements up to date.
   void update(Index i, Index j) {
-    const float* row_i = q_.row(i, s_.active);
-    const float* row_j = q_.row(j, s_.active);
-    double curvature = (s_.diagonal[i] + s_.diagonal[j]) - 2.0 * static_cast<double>(row_i[j]);
+    const Row row_i = q_.row(i, s_.active);
+    const Row row_j = q_.row(j, s_.active);
+    double curvature = (s_.diagonal[i] + s_.diagonal[j]) - 2.0 * row_i[j];
     if (!(curvature > 0)) curvature = kTau;
 
     const double old_i = s_.alpha[i], old_j = s_.alpha[j];

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "linear.hpp"
+#include "precision.hpp"
 
 namespace dpsvm {
 
@@ -62,8 +63,8 @@ Solved solve_task(const TrainInput& input, const TrainOptions& options, const Ta
     SelectorSpec spec = options.selector;
     if (spec.seed) spec.seed = derived_seed(*spec.seed, number);
     const auto selector = make_selector(spec, problem.size());
-    const auto q =
-        make_qmatrix(make_kernel(input.x, task.rows, options.kernel, pool), cache_bytes, is_regression(machine));
+    const auto q = make_qmatrix(make_kernel(input.x, task.rows, options.kernel, pool, precision_for(machine)),
+                                cache_bytes, is_regression(machine));
     report.result = solve(problem, *q, *selector, solver, watch, progress);
     report.kernel = q->statistics();
   }

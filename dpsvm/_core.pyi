@@ -60,12 +60,12 @@ def decision_values(
     rho: NDArray[np.float64],
     n_support: NDArray[np.int32],
     *,
+    machine: str,
     kernel: str,
     gamma: float = 1.0,
     coef0: float = 0.0,
     degree: int = 3,
     support: NDArray[np.int32] | None = None,
-    classifier: bool,
     threads: int = 1,
 ) -> NDArray[np.float64]:
     """Decision values with LIBSVM's signs, shape (rows of X, pairs of classes or 1).

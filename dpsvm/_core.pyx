@@ -161,6 +161,7 @@ cdef extern from "predict.hpp" namespace "dpsvm" nogil:
         const double* dual_coef
         const double* rho
         const int32_t* n_support
+        Machine machine
         Index classes
         KernelSpec kernel
         int threads
@@ -379,8 +380,8 @@ def train(X, y, *, machine, kernel, double gamma=1.0, double coef0=0.0, int degr
     )
 
 
-def decision_values(X, support_vectors, dual_coef, rho, n_support, *, kernel, double gamma=1.0, double coef0=0.0,
-                    int degree=3, support=None, bint classifier, int threads=1):
+def decision_values(X, support_vectors, dual_coef, rho, n_support, *, machine, kernel, double gamma=1.0,
+                    double coef0=0.0, int degree=3, support=None, int threads=1):
     """Decision values of a model, one column for each pair of classes; see the stub file for the arguments."""
     cdef PredictInput data
     cdef _Monitor hook = _Monitor(None)
@@ -389,6 +390,7 @@ def decision_values(X, support_vectors, dual_coef, rho, n_support, *, kernel, do
     cdef const int32_t[::1] counts = n_support
     cdef const int32_t[::1] columns
     cdef double[:, ::1] out
+    cdef bint classifier = machine in ("c-svc", "nu-svc")
     cdef Index classes = counts.shape[0] if classifier else 0
     cdef Index pairs = classes * (classes - 1) // 2 if classifier else 1
     cdef Index lines = max(classes - 1, 1)
@@ -411,6 +413,7 @@ def decision_values(X, support_vectors, dual_coef, rho, n_support, *, kernel, do
     data.dual_coef = &coefficients[0, 0] if data.n_sv else NULL
     data.rho = _doubles(rho, pairs, "rho")
     data.n_support = &counts[0]
+    data.machine = <Machine> <int> _named(_MACHINES, machine, "machine")
     data.classes = classes
     data.threads = threads
 

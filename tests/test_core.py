@@ -253,7 +253,7 @@ def test_decision_values_are_the_expansion() -> None:
     expected = np.exp(-0.7 * distance) @ solution.dual_coef[0] - solution.rho[0]
     found = _core.decision_values(
         X, X[solution.support], solution.dual_coef, solution.rho, solution.n_support,
-        kernel="rbf", gamma=0.7, classifier=True, threads=2,
+        kernel="rbf", gamma=0.7, machine="c-svc", threads=2,
     )  # fmt: skip
     np.testing.assert_allclose(found[:, 0], expected, rtol=0, atol=1e-12)
 
@@ -271,7 +271,7 @@ def test_rows_of_zeros_and_ones_have_the_decision_values_of_any_rows(columns, to
     counted, multiplied = (
         _core.decision_values(
             to_rows(queries), to_rows(X[solution.support]), solution.dual_coef, solution.rho,
-            solution.n_support, kernel="rbf", gamma=0.05, classifier=True, threads=2,
+            solution.n_support, kernel="rbf", gamma=0.05, machine="c-svc", threads=2,
         )
         for queries in (X, other)
     )  # fmt: skip
@@ -284,7 +284,7 @@ def test_a_huge_column_number_needs_no_huge_memory() -> None:
     solution = fit(X, np.array([0.0, 1.0, 0.0]))
     found = _core.decision_values(
         X, X[solution.support], solution.dual_coef, solution.rho, solution.n_support,
-        kernel="rbf", classifier=True,
+        kernel="rbf", machine="c-svc",
     )  # fmt: skip
     narrow = sparse.csr_array(np.array([[0.5, 0, 0], [0, 0, 1.0], [0, 1.0, 0]]))
     same = fit(narrow, np.array([0.0, 1.0, 0.0]))

@@ -141,7 +141,7 @@ class Task:
             solution.dual_coef,
             solution.rho,
             solution.n_support,
-            classifier=True,
+            machine="c-svc",
             **self.parameters().kernel_options(),
         )[:, 0]
 

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from dpsvm import _core
-from dpsvm.svm.parameters import CLASSIFIERS, Parameters
+from dpsvm.svm.parameters import Parameters
 from dpsvm.svm.rows import FLOAT_TYPES, core_rows
 from dpsvm.svm.voting import pair_count
 
@@ -68,7 +68,7 @@ class Expansion:
             self.rho,
             self.n_support,
             support=self.support,
-            classifier=self.parameters.machine in CLASSIFIERS,
+            machine=self.parameters.machine,
             threads=threads,
             **self.parameters.kernel_options(),
         )

@@ -11,14 +11,14 @@ using namespace dpsvm;
 
 namespace {
 
-void write(RowCache& cache, Index id, Index length) {
+void write(RowCache<float>& cache, Index id, Index length) {
   const auto row = cache.fetch(id, length);
   for (Index t = row.valid; t < length; ++t) row.data[t] = static_cast<float>(100 * id + t);
   cache.set_valid(id, std::max(row.valid, length));
 }
 
 void keeps_recent_rows() {
-  RowCache cache(5, 10, 3 * 10 * sizeof(float));
+  RowCache<float> cache(5, 10, 3 * 10 * sizeof(float));
   for (Index id : {0, 1, 2}) write(cache, id, 10);
   CHECK_EQUAL(cache.fetch(0, 10).valid, 10);
   write(cache, 3, 10);
@@ -28,7 +28,7 @@ void keeps_recent_rows() {
 }
 
 void two_rows_always_fit() {
-  RowCache cache(3, 1000, 1);
+  RowCache<float> cache(3, 1000, 1);
   write(cache, 0, 1000);
   write(cache, 1, 1000);
   CHECK_EQUAL(cache.fetch(0, 1000).valid, 1000);
@@ -36,7 +36,7 @@ void two_rows_always_fit() {
 }
 
 void a_row_grows() {
-  RowCache cache(2, 8, 1000);
+  RowCache<float> cache(2, 8, 1000);
   write(cache, 0, 3);
   const auto row = cache.fetch(0, 8);
   CHECK_EQUAL(row.valid, 3);
@@ -44,7 +44,7 @@ void a_row_grows() {
 }
 
 void columns_follow_exchanges() {
-  RowCache cache(3, 6, 1000);
+  RowCache<float> cache(3, 6, 1000);
   write(cache, 0, 6);
   write(cache, 1, 4);
   write(cache, 2, 1);
@@ -60,7 +60,7 @@ void columns_follow_exchanges() {
 void memory_grows_by_what_was_forgotten_and_missed(Index effort) {
   constexpr Index rows = 3000, length = 10'000, missed = 100;
   const std::size_t bytes = 2000 * length * sizeof(float);
-  RowCache cache(rows, length, bytes, effort);
+  RowCache<float> cache(rows, length, bytes, effort);
   const Index at_first = cache.capacity(length);
   CHECK(at_first < cache.budget(length));
   CHECK(cache.budget(length) <= 2000);
@@ -76,7 +76,7 @@ void memory_grows_by_what_was_forgotten_and_missed(Index effort) {
 void rows_of_any_length_keep_what_was_written() {
   constexpr Index rows = 40, longest = 100;
   for (const Index budget : {3, 7, 20, 100}) {
-    RowCache cache(rows, longest, budget * longest * sizeof(float));
+    RowCache<float> cache(rows, longest, budget * longest * sizeof(float));
     Random random(static_cast<std::uint64_t>(budget));
     for (int round = 0; round < 5000; ++round) {
       const Index id = random.below(rows), length = round % 3 == 0 ? longest : 1 + random.below(longest);
@@ -88,7 +88,7 @@ void rows_of_any_length_keep_what_was_written() {
 }
 
 void the_other_row_of_a_pair_stays() {
-  RowCache cache(20, 50, 1);
+  RowCache<float> cache(20, 50, 1);
   Random random(3);
   for (int round = 0; round < 2000; ++round) {
     const Index i = random.below(20), j = random.below(20);
@@ -104,11 +104,11 @@ void the_other_row_of_a_pair_stays() {
 void rows_in_use_stay_while_others_are_fetched() {
   constexpr Index rows = 400, longest = 100;
   for (const Index budget : {1, 4, 30, 100, 150}) {
-    RowCache cache(rows, longest, budget * longest * sizeof(float));
+    RowCache<float> cache(rows, longest, budget * longest * sizeof(float));
     Random random(static_cast<std::uint64_t>(budget));
     for (int round = 0; round < 300; ++round) {
       const Index most = random.below(2) == 0 ? longest : 1 + random.below(longest);
-      std::vector<RowCache::Row> in_use;
+      std::vector<RowCache<float>::Room> in_use;
       const Index first = random.below(rows), together = cache.safe();
       for (Index k = 0; k < together; ++k) {
         const Index id = (first + 7 * k) % rows, length = most - random.below((most + 1) / 2);

@@ -35,7 +35,7 @@ State hand_made(int groups) {
 // Kernel rows of the identity.
 class IdentityQ final : public QMatrix {
  public:
-  const float* row(Index i, Index) override {
+  Row row(Index i, Index) override {
     std::fill_n(line_, 10, 0.0f);
     line_[i] = 1.0f;
     return line_;

@@ -86,7 +86,7 @@ void scans_agree(const Simd& level, Index n, Random& random) {
       if (b > 0 && b * b / curvature >= wanted.gain) wanted = {t, b * b / curvature, wanted.lowest};
     }
     const SecondOrder second =
-        level.second_order(a.v.data(), a.ki.data(), a.diag.data(), a.side.data(), bit, m, diag_i, n);
+        level.of_floats.second_order(a.v.data(), a.ki.data(), a.diag.data(), a.side.data(), bit, m, diag_i, n);
     CHECK_EQUAL(second.index, wanted.index);
     CHECK(second.gain == wanted.gain);
     CHECK(second.lowest == wanted.lowest);
@@ -98,12 +98,12 @@ void updates_agree(const Simd& level, Index n, Random& random) {
   const double di = 0.1, dj = -0.7, c = 1.0 / 3.0;
   for (Index t = 0; t < n; ++t) b.v[t] -= static_cast<double>(a.ki[t]) * di + static_cast<double>(a.kj[t]) * dj;
   const Extreme found =
-      level.update(a.v.data(), a.ki.data(), di, a.kj.data(), dj, a.side.data(), std::uint8_t{1}, n);
+      level.of_floats.update(a.v.data(), a.ki.data(), di, a.kj.data(), dj, a.side.data(), std::uint8_t{1}, n);
   CHECK(a.v == b.v);
   CHECK_EQUAL(found.index, plain_argmax(b, 1).index);
 
   for (Index t = 0; t < n; ++t) b.v[t] += c * static_cast<double>(a.kj[t]);
-  level.accumulate(a.v.data(), a.kj.data(), c, n);
+  level.of_floats.accumulate(a.v.data(), a.kj.data(), c, n);
   CHECK(a.v == b.v);
 }
 
