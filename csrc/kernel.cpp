@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <sstream>
 #include <string>
 #include <utility>
 
 #include "norms.hpp"
-#include "precision.hpp"
 #include "samples.hpp"
 #include "simd.hpp"
 
@@ -165,12 +165,42 @@ class GramKernel final : public Kernel {
   std::vector<Index> ids_;  // position -> row and column of the Gram matrix
 };
 
+bool fits(double value) { return std::fabs(value) <= std::numeric_limits<float>::max(); }
+
+std::string in_digits(double value) {
+  std::ostringstream text;
+  text << value;
+  return text.str();
+}
+
+template <class V>
+void require_to_fit(const DenseView<V>& gram, const std::vector<Index>& rows) {
+  for (const Index i : rows)
+    for (const Index j : rows)
+      if (!fits(static_cast<double>(gram.row(i)[j])))
+        throw InvalidInput("the kernel value of samples " + std::to_string(i) + " and " + std::to_string(j) + " is " +
+                           in_digits(static_cast<double>(gram.row(i)[j])) +
+                           ", which does not fit single precision: scale the kernel");
+}
+
+// The kernel is poly: where coef0 is negative, gamma <x, z> + coef0 may be larger between two samples than between either
+// and itself.
+void require_to_fit(const KernelSpec& spec, const std::vector<double>& squared) {
+  const double most = *std::max_element(squared.begin(), squared.end());
+  const double largest = power(std::fabs(spec.gamma) * most + std::fabs(spec.coef0), spec.degree);
+  if (!fits(largest))
+    throw InvalidInput("kernel values can be as large as (gamma |x|^2 + |coef0|)^degree = " + in_digits(largest) +
+                       ", which does not fit single precision: scale the features, or lower degree or |coef0|");
+}
+
 std::unique_ptr<Kernel> make_gram(const Matrix& matrix, const std::vector<Index>& rows) {
   if (row_count(matrix) != column_count(matrix))
     throw InvalidInput("a precomputed kernel must be square, not " + std::to_string(row_count(matrix)) + " x " +
                        std::to_string(column_count(matrix)));
-  if (const auto* view = std::get_if<DenseView<double>>(&matrix))
+  if (const auto* view = std::get_if<DenseView<double>>(&matrix)) {
+    require_to_fit(*view, rows);
     return std::make_unique<GramKernel<DenseView<double>>>(*view, rows);
+  }
   if (const auto* view = std::get_if<DenseView<float>>(&matrix))
     return std::make_unique<GramKernel<DenseView<float>>>(*view, rows);
   throw InvalidInput("a precomputed kernel must be dense");
@@ -206,12 +236,14 @@ std::unique_ptr<Kernel> make_kernel(const Matrix& matrix, const std::vector<Inde
   std::unique_ptr<Kernel> kernel;
   if (spec.type == KernelType::precomputed)
     kernel = make_gram(matrix, rows);
-  else if (precision == Precision::enough && SinglePrecision(spec, matrix, rows, pool).enough())
+  else if (precision == Precision::single_)
     kernel = std::make_unique<DotKernel<float>>(matrix, rows, spec, pool);
   else
     kernel = std::make_unique<DotKernel<double>>(matrix, rows, spec, pool);
+  if (spec.type == KernelType::poly && spec.coef0 < 0)
+    require_to_fit(spec, squared_norms<double>(matrix, rows, pool));
   for (Index i = 0; i < kernel->size(); ++i)
-    if (!(std::fabs(kernel->diagonal(i)) <= std::numeric_limits<float>::max()))
+    if (!fits(kernel->diagonal(i)))
       throw InvalidInput("the kernel value of sample " + std::to_string(rows[i]) +
                          " with itself does not fit single precision: scale the features");
   return kernel;

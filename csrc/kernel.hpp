@@ -48,15 +48,12 @@ class Kernel {
   virtual void swap(Index i, Index j) = 0;
 };
 
-// How the kernel values of rows of floats are computed.
-enum class Precision {
-  enough,  // in single precision where that is enough (precision.hpp)
-  full,    // in double precision
-};
+// How kernel values are computed from rows: in single precision, or in double precision (precision.hpp chooses).
+enum class Precision { single_, full };
 
 // `rows` names the samples in the order of the problem. For KernelType::precomputed, `matrix` is the whole Gram matrix.
 // Throws InvalidInput where a kernel value does not fit a float.
 std::unique_ptr<Kernel> make_kernel(const Matrix& matrix, const std::vector<Index>& rows, const KernelSpec& spec,
-                                    ThreadPool& pool, Precision precision = Precision::enough);
+                                    ThreadPool& pool, Precision precision = Precision::full);
 
 }  // namespace dpsvm

@@ -125,17 +125,17 @@ class LinearSolver {
     const auto selector = make_wss2();
     const SolverResult result = solve(part, *q, *selector, round_options(part), watch_, progress_);
     progress_.iteration = result.iterations;
-    statistics_.hits += q->statistics().hits;
-    statistics_.misses += q->statistics().misses;
-    statistics_.evaluations += q->statistics().evaluations;
-    statistics_.seconds += q->statistics().seconds;
+    statistics_ += q->statistics();
     move(part, result.alpha);
-    return result.stop_reason == StopReason::stationary ? std::nullopt : std::optional(result.stop_reason);
+    // A round may stall, its kernel values being rounded to floats: move() saw what it was worth.
+    const bool ended = result.stop_reason == StopReason::stationary || result.stop_reason == StopReason::stalled;
+    return ended ? std::nullopt : std::optional(result.stop_reason);
   }
 
   SolverOptions round_options(const Problem& part) const {
     SolverOptions options = options_;
     options.shrinking = false;
+    options.semidefinite = false;  // what is said of the whole program does not hold for a part of it
     options.tol = kShareOfTol * options_.tol;
     if (part.size() < s_.size) options.tol = std::max(options.tol, kShareOfGap * progress_.gap);
     if (options.trace_every > 0) {

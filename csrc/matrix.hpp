@@ -1,8 +1,10 @@
 // Read-only views of a caller's matrix of samples, as the caller holds it. Nothing is owned or copied here.
 #pragma once
 
+#include <numeric>
 #include <type_traits>
 #include <variant>
+#include <vector>
 
 #include "types.hpp"
 
@@ -41,6 +43,13 @@ inline Index row_count(const Matrix& matrix) {
 
 inline Index column_count(const Matrix& matrix) {
   return std::visit([](const auto& view) { return view.cols; }, matrix);
+}
+
+// The numbers first .. last - 1.
+inline std::vector<Index> consecutive(Index first, Index last) {
+  std::vector<Index> rows(last - first);
+  std::iota(rows.begin(), rows.end(), first);
+  return rows;
 }
 
 inline bool is_single_precision(const Matrix& matrix) {

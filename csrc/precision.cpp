@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "entries.hpp"
 #include "norms.hpp"
@@ -20,15 +21,21 @@ constexpr Index kAnchors = 16, kSample = 128, kNear = 3;
 // Fewer rows cannot tell how near they usually are.
 constexpr Index kFewest = 16;
 
+// Several sums at a time: each waits for its last addition.
 template <class V>
 double squared_distance(const DenseView<V>& view, Index i, Index j) {
+  constexpr Index kSums = 8;
   const V *x = view.row(i), *z = view.row(j);
-  double sum = 0.0;
-  for (Index k = 0; k < view.cols; ++k) {
+  double sums[kSums] = {};
+  const auto add = [&](Index k, Index at) {
     const double difference = static_cast<double>(x[k]) - static_cast<double>(z[k]);
-    sum += difference * difference;
-  }
-  return sum;
+    sums[at] += difference * difference;
+  };
+  Index k = 0;
+  for (; k + kSums <= view.cols; k += kSums)
+    for (Index at = 0; at < kSums; ++at) add(k + at, at);
+  for (; k < view.cols; ++k) add(k, 0);
+  return std::accumulate(sums, sums + kSums, 0.0);
 }
 
 template <class V, class I>
@@ -45,16 +52,17 @@ double squared_distance(const CsrView<V, I>& view, Index i, Index j) {
   return sum;
 }
 
-// The squared distance from row `at` of `rows` to its near neighbours in the sample, equal rows left out; 0 if it has
-// too few.
-double near_distance(const Matrix& matrix, const std::vector<Index>& rows, Index at, Index count) {
-  const auto n = static_cast<Index>(rows.size());
+// The squared distance from a row to its near neighbours in a sample of `count`, equal rows left out; 0 if it has too few.
+double near_distance(const Matrix& matrix, Index row, Index count) {
+  const Index n = row_count(matrix);
   std::vector<double> squared;
-  for (Index k = 0; k < count; ++k) {
-    const double d = std::visit(
-        [&](const auto& view) { return squared_distance(view, rows[at], rows[k * n / count]); }, matrix);
-    if (d > 0) squared.push_back(d);
-  }
+  squared.reserve(count);
+  std::visit(
+      [&](const auto& view) {
+        for (Index k = 0; k < count; ++k) squared.push_back(squared_distance(view, row, k * n / count));
+      },
+      matrix);
+  squared.erase(std::remove(squared.begin(), squared.end(), 0.0), squared.end());
   const auto rank = static_cast<std::size_t>(std::max<Index>(kNear * count / kSample, 1)) - 1;
   if (squared.size() <= rank) return 0.0;
   std::nth_element(squared.begin(), squared.begin() + rank, squared.end());
@@ -63,32 +71,32 @@ double near_distance(const Matrix& matrix, const std::vector<Index>& rows, Index
 
 }  // namespace
 
-SinglePrecision::SinglePrecision(const KernelSpec& spec, const Matrix& matrix, const std::vector<Index>& rows,
-                                 ThreadPool& pool)
+SinglePrecision::SinglePrecision(Machine machine, const KernelSpec& spec, const Matrix& matrix, ThreadPool& pool)
     : gamma_(spec.gamma) {
-  const auto n = static_cast<Index>(rows.size());
-  if (!is_single_precision(matrix) || spec.type != KernelType::rbf || n < kFewest) return;
+  const Index n = row_count(matrix);
+  const bool rescaled = machine == Machine::nu_svc || machine == Machine::nu_svr;
+  if (!is_single_precision(matrix) || spec.type != KernelType::rbf || rescaled || n < kFewest) return;
+  const auto rows = consecutive(0, n);
   const auto squared = squared_norms<float>(matrix, rows, pool);
   const auto scale = [&](double terms) { return (1 + std::sqrt(terms) / 8) * gamma_; };
   scale_ = scale(static_cast<double>(column_count(matrix)));
-  enough_ = judge(matrix, rows, squared, scale_);
+  enough_ = judge(matrix, squared, scale_);
   if (enough_) return;
   const auto [entries, ones] = count_entries(matrix, rows, pool);
   scale_ = scale(static_cast<double>(entries) / static_cast<double>(n));
-  enough_ = judge(matrix, rows, squared, ones == entries ? 0.0 : scale_);
+  enough_ = judge(matrix, squared, ones == entries ? 0.0 : scale_);
 }
 
 double SinglePrecision::error(double scale, double squared_norm) { return kUnit * (0.5 + scale * squared_norm); }
 
-bool SinglePrecision::judge(const Matrix& matrix, const std::vector<Index>& rows, const std::vector<float>& squared,
-                            double scale) {
+bool SinglePrecision::judge(const Matrix& matrix, const std::vector<float>& squared, double scale) {
   if (!(error(scale, *std::max_element(squared.begin(), squared.end())) <= kMostError)) return false;
-  const auto n = static_cast<Index>(rows.size());
+  const auto n = static_cast<Index>(squared.size());
   allowed_ = kMostError;
   for (Index k = 0; k < kAnchors; ++k) {
-    const Index at = (2 * k + 1) * n / (2 * kAnchors);
-    const double allowed = kShare * gamma_ * near_distance(matrix, rows, at, std::min(n, kSample));
-    if (error(scale, squared[at]) > allowed) return false;
+    const Index row = (2 * k + 1) * n / (2 * kAnchors);
+    const double allowed = kShare * gamma_ * near_distance(matrix, row, std::min(n, kSample));
+    if (error(scale, squared[row]) > allowed) return false;
     allowed_ = std::min(allowed_, allowed);
   }
   return true;

@@ -12,7 +12,8 @@
 //   e(x) <= 3e-6 for every row, and e(x) <= 3e-4 q(x) for a sample of them.
 //
 // Elsewhere all is computed in double precision: the results are those of the same numbers given in double precision, to
-// the bit. Counts of bits are exact: for samples of zeros and ones s is 0.
+// the bit. So it is for the nu machines, which are rescaled by what may be a small difference of large sums. Counts of
+// bits are exact: for samples of zeros and ones s is 0.
 #pragma once
 
 #include <vector>
@@ -24,15 +25,10 @@
 
 namespace dpsvm {
 
-// The nu machines are rescaled by what may be a small difference of large sums, and take all digits there are.
-inline Precision precision_for(Machine machine) {
-  return machine == Machine::nu_svc || machine == Machine::nu_svr ? Precision::full : Precision::enough;
-}
-
 class SinglePrecision {
  public:
-  // For values between the named rows of a matrix, or between them and other rows.
-  SinglePrecision(const KernelSpec& spec, const Matrix& matrix, const std::vector<Index>& rows, ThreadPool& pool);
+  // For the kernel values between the rows of a matrix, or between them and other rows, in a machine of this kind.
+  SinglePrecision(Machine machine, const KernelSpec& spec, const Matrix& matrix, ThreadPool& pool);
 
   // Among the rows themselves.
   bool enough() const { return enough_; }
@@ -42,7 +38,7 @@ class SinglePrecision {
 
  private:
   static double error(double scale, double squared_norm);
-  bool judge(const Matrix& matrix, const std::vector<Index>& rows, const std::vector<float>& squared, double scale);
+  bool judge(const Matrix& matrix, const std::vector<float>& squared, double scale);
 
   double gamma_ = 0;
   double scale_ = 0;    // s gamma, of rows that are not all zeros and ones

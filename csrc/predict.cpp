@@ -93,12 +93,6 @@ bool in_pieces(Index queries, Index at_once, ThreadPool& pool, Watch& watch, con
   return !cancelled;
 }
 
-std::vector<Index> consecutive(Index first, Index last) {
-  std::vector<Index> rows(last - first);
-  std::iota(rows.begin(), rows.end(), first);
-  return rows;
-}
-
 // Whether all entries are 0 or 1.
 bool all_are_sets(const Matrix& matrix) {
   return std::visit(
@@ -146,10 +140,10 @@ bool by_dots(const PredictInput& input, const std::vector<Index>& queries, const
 bool by_dots(const PredictInput& input, double* out, Watch& watch) {
   ThreadPool pool(input.threads);
   const auto all = consecutive(0, row_count(input.x));
-  if (!is_single_precision(input.x) || precision_for(input.machine) == Precision::full)
+  const SinglePrecision single(input.machine, input.kernel, input.support_vectors, pool);
+  if (!is_single_precision(input.x) || !single.enough())
     return by_dots(input, all, squared_norms<double>(input.x, all, pool), out, pool, watch);
 
-  const SinglePrecision single(input.kernel, input.support_vectors, consecutive(0, input.n_sv), pool);
   const auto squared = squared_norms<float>(input.x, all, pool);
   std::vector<Index> near, far;
   std::vector<float> squared_near;

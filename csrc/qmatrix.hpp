@@ -21,6 +21,14 @@ struct QStatistics {
   std::int64_t misses = 0;       // rows computed, wholly or in part
   std::int64_t evaluations = 0;  // kernel values computed
   double seconds = 0;            // of the wall clock, spent computing them
+
+  QStatistics& operator+=(const QStatistics& other) {
+    hits += other.hits;
+    misses += other.misses;
+    evaluations += other.evaluations;
+    seconds += other.seconds;
+    return *this;
+  }
 };
 
 class QMatrix {

@@ -1,8 +1,10 @@
 #include "solver.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
+#include "descent.hpp"
 #include "forecast.hpp"
 #include "shrink.hpp"
 #include "state.hpp"
@@ -19,7 +21,8 @@ class Solver {
  public:
   Solver(const Problem& problem, QMatrix& q, Selector& selector, const SolverOptions& options, Watch& watch,
          Progress progress)
-      : q_(q), selector_(selector), options_(options), shrinker_(options.tol), pulse_(watch), progress_(progress),
+      : q_(q), selector_(selector), options_(options), shrinker_(options.tol),
+        descent_(problem, options.semidefinite), pulse_(watch), progress_(progress),
         iterations_(progress.iteration) {
     start(problem);
   }
@@ -29,11 +32,11 @@ class Solver {
     while (!should_stop()) {
       if (--until_shrink == 0) {
         until_shrink = std::min(s_.size, kShrinkEvery);
-        if (options_.shrinking) shrinker_.shrink(s_, q_);
+        if (options_.shrinking) rearrange([&] { shrinker_.shrink(s_, q_); });
       }
       Choice pair = selector_.select(s_, q_, options_.tol);
       if (pair.kind != Choice::Kind::pair && s_.active < s_.size) {
-        unshrink(s_, q_);
+        rearrange([&] { unshrink(s_, q_); });
         pair = selector_.select(s_, q_, options_.tol);
         until_shrink = 1;
       }
@@ -59,7 +62,8 @@ class Solver {
     if (problem.v.empty()) add_start();
     s_.find_top();
     q_.set_forecast(Forecast(s_, selector_, q_));
-    if (options_.trace_every > 0) objective_ = s_.objective();
+    objective_ = s_.objective();
+    descent_.begin(s_, objective_);
   }
 
   // The share of the alphas that are not zero.
@@ -97,10 +101,7 @@ class Solver {
     const bool upper_i = s_.at_upper(i), upper_j = s_.at_upper(j);
     const TwoAlphas moved =
         step({old_i, s_.bound[i], s_.v[i], s_.y[i]}, {old_j, s_.bound[j], s_.v[j], s_.y[j]}, curvature);
-    if (options_.trace_every > 0) {
-      const double moved_by = s_.y[i] * (moved.i - old_i);
-      objective_ += (curvature * moved_by / 2 - (s_.v[i] - s_.v[j])) * moved_by;
-    }
+    follow(s_.v[i] - s_.v[j], curvature, s_.y[i] * (moved.i - old_i));
     s_.set_alpha(i, moved.i);
     s_.set_alpha(j, moved.j);
 
@@ -111,6 +112,21 @@ class Solver {
       if (upper_i != s_.at_upper(i)) move_bound(i);
       if (upper_j != s_.at_upper(j)) move_bound(j);
     }
+  }
+
+  // A step that rounding has swallowed, because the alphas are too large for it, promised all the same.
+  void follow(double violation, double curvature, double moved) {
+    const double decrease = (violation - curvature * moved / 2) * moved;
+    objective_ -= decrease;
+    descent_.promise(moved == 0 ? violation * violation / (2 * curvature) : decrease);
+  }
+
+  // Changes which variables are active, or their order.
+  template <class Change>
+  void rearrange(const Change& change) {
+    descent_.measure(s_);
+    change();
+    descent_.begin(s_);
   }
 
   // Variable i has reached its upper bound or left it.
@@ -127,6 +143,7 @@ class Solver {
   // The limits, looked at every time; the watch, when enough work has been done.
   bool should_stop() {
     if (options_.max_iter >= 0 && iterations_ >= options_.max_iter && !stopped_) stopped_ = StopReason::max_iter;
+    if (!stopped_ && descent_.window_is_over() && descent_.stalled(s_)) stopped_ = StopReason::stalled;
     const std::int64_t evaluated = q_.statistics().evaluations;
     if (!stopped_ && pulse_.due(4 * s_.active + 16 * (evaluated - evaluated_))) {
       progress_.iteration = iterations_;
@@ -140,12 +157,15 @@ class Solver {
   SolverResult finish() {
     unshrink(s_, q_);
     SolverResult result = v_is_known_ ? result_at(s_) : SolverResult{};
+    if (v_is_known_ && !std::isfinite(result.objective))
+      throw InvalidInput("sums of coefficients times kernel values overflow: scale the features, or lower C");
     result.alpha.resize(s_.size);
     for (Index t = 0; t < s_.size; ++t) result.alpha[s_.original[t]] = s_.alpha[t];
     result.iterations = iterations_;
     result.draws = selector_.draws();
     result.stop_reason = *stopped_;
-    if (*stopped_ == StopReason::max_iter && result.gap < options_.tol) result.stop_reason = StopReason::stationary;
+    const bool limited = *stopped_ == StopReason::max_iter || *stopped_ == StopReason::stalled;
+    if (limited && result.gap < options_.tol) result.stop_reason = StopReason::stationary;
     return result;
   }
 
@@ -154,10 +174,11 @@ class Solver {
   Selector& selector_;
   const SolverOptions& options_;
   Shrinker shrinker_;
+  Descent descent_;
   Pulse pulse_;
   Progress progress_;
   std::int64_t iterations_, evaluated_ = 0;
-  double objective_ = 0.0;  // followed only for the trace
+  double objective_ = 0.0;  // followed through the steps
   std::optional<StopReason> stopped_;
   bool v_is_known_ = true;  // false only if cancelled while v was computed at the start
 };

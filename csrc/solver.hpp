@@ -23,6 +23,7 @@ struct TracePoint {
 struct SolverOptions {
   double tol = 1e-3;           // stop when m - M is below
   bool shrinking = true;
+  bool semidefinite = false;   // the kernel has no negative eigenvalues, rounding apart
   std::int64_t max_iter = -1;  // -1: no limit
   std::int64_t trace_every = 0;  // call `trace` after the first and every so many iterations; 0: never
   std::function<void(const TracePoint&)> trace;
@@ -46,7 +47,8 @@ struct SolverResult {
 SolverResult result_at(const State& state);
 
 // Requires a feasible problem.alpha and q over the problem's variables, in their order (q is reordered on the way).
-// Ensures: alpha is feasible, and `stationary` only if gap < tol over all variables. A solve cancelled before its start
+// Ensures: alpha is feasible, and `stationary` only if gap < tol over all variables; throws InvalidInput where sums of
+// alphas times kernel values overflow. A solve cancelled before its start
 // was known has NaN for rho, r, objective and gap. Iterations are counted from progress.iteration on.
 SolverResult solve(const Problem& problem, QMatrix& q, Selector& selector, const SolverOptions& options, Watch& watch,
                    Progress progress);

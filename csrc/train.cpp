@@ -40,12 +40,41 @@ std::vector<double> coefficients(const Problem& problem, const std::vector<doubl
   return c;
 }
 
-Solved solve_task(const TrainInput& input, const TrainOptions& options, const Task& task, Index number,
-                  Index problems, std::size_t cache_bytes, ThreadPool& pool, Watch& watch) {
+// Where all variables of one sign are at their bound, any offset beyond some value is as good as another.
+void require_offset(const MachineSpec& spec, const SolverResult& result) {
+  if (std::isinf(result.rho) || std::isinf(result.r))
+    throw InvalidInput("nu = " + std::to_string(spec.nu) +
+                       " is as large as it can be: with every coefficient of a class at its bound the offset is "
+                       "undetermined, so lower nu");
+}
+
+// The coefficients of nu-SVC are divided by the width of the margin.
+void require_margin(const SolverResult& result) {
+  if (result.r == 0 || std::isinf(result.objective))
+    throw InvalidInput("the classes overlap so far that nu leaves no margin between them (r = " +
+                       std::to_string(result.r) + "), and the coefficients, divided by it, are infinite: lower nu");
+}
+
+// Negative eigenvalues are the caller's, or rounding's.
+bool is_semidefinite(const KernelSpec& kernel) {
+  switch (kernel.type) {
+    case KernelType::linear:
+      return true;
+    case KernelType::rbf:
+      return kernel.gamma >= 0;
+    case KernelType::poly:
+      return kernel.gamma >= 0 && kernel.coef0 >= 0;
+    default:
+      return false;
+  }
+}
+
+Solved solve_task(const TrainInput& input, const TrainOptions& options, Precision precision, const Task& task,
+                  Index number, Index problems, std::size_t cache_bytes, ThreadPool& pool, Watch& watch) {
   const auto begin = std::chrono::steady_clock::now();
   const auto n = static_cast<Index>(task.rows.size());
   const Machine machine = options.machine.machine;
-  const Problem problem =
+  Problem problem =
       make_problem(options.machine, task.target, task.weight, task.start.empty() ? nullptr : task.start.data());
 
   Progress progress;
@@ -55,6 +84,7 @@ Solved solve_task(const TrainInput& input, const TrainOptions& options, const Ta
   Report& report = solved.report;
   SolverOptions solver = options.solver;
   solver.pool = &pool;
+  solver.semidefinite = is_semidefinite(options.kernel);
   solver.trace = [&report](const TracePoint& point) { report.trace.push_back(point); };
   if (options.algorithm == Algorithm::decomposition) {
     report.result =
@@ -63,10 +93,18 @@ Solved solve_task(const TrainInput& input, const TrainOptions& options, const Ta
     SelectorSpec spec = options.selector;
     if (spec.seed) spec.seed = derived_seed(*spec.seed, number);
     const auto selector = make_selector(spec, problem.size());
-    const auto q = make_qmatrix(make_kernel(input.x, task.rows, options.kernel, pool, precision_for(machine)),
-                                cache_bytes, is_regression(machine));
-    report.result = solve(problem, *q, *selector, solver, watch, progress);
-    report.kernel = q->statistics();
+    const auto attempt = [&](auto kept_as, Precision computed_in) {
+      auto kernel = make_kernel(input.x, task.rows, options.kernel, pool, computed_in);
+      const auto q = make_qmatrix<decltype(kept_as)>(std::move(kernel), cache_bytes, is_regression(machine));
+      report.result = solve(problem, *q, *selector, solver, watch, progress);
+      report.kernel += q->statistics();
+    };
+    attempt(float{}, precision);
+    if (report.result.stop_reason == StopReason::stalled) {
+      problem.alpha = report.result.alpha;
+      progress.iteration = report.result.iterations;
+      attempt(double{}, Precision::full);
+    }
   }
   solved.coefficient = coefficients(problem, report.result.alpha, n);
 
@@ -81,15 +119,22 @@ Solved solve_task(const TrainInput& input, const TrainOptions& options, const Ta
   report.nu = has_nu ? sum / (common_value(problem.bound) * static_cast<double>(n)) : kNaN;
 
   SolverResult& result = report.result;
+  require_offset(options.machine, result);
   if (machine == Machine::nu_svc) {
     const double r = result.r;
     for (double& c : solved.coefficient) c /= r;
     result.rho /= r;
     result.objective /= r * r;
+    require_margin(result);
   }
   result.alpha.clear();
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return solved;
+}
+
+Precision precision_for(const TrainInput& input, const TrainOptions& options, ThreadPool& pool) {
+  const bool single = SinglePrecision(options.machine.machine, options.kernel, input.x, pool).enough();
+  return single ? Precision::single_ : Precision::full;
 }
 
 double weight_of(const TrainInput& input, Index row) { return input.weight ? input.weight[row] : 1.0; }
@@ -97,8 +142,7 @@ double weight_of(const TrainInput& input, Index row) { return input.weight ? inp
 Task whole_task(const TrainInput& input) {
   Task task;
   const Index n = row_count(input.x);
-  task.rows.resize(n);
-  std::iota(task.rows.begin(), task.rows.end(), Index{0});
+  task.rows = consecutive(0, n);
   for (Index row = 0; row < n; ++row) {
     task.target.push_back(input.y ? input.y[row] : 1.0);
     task.weight.push_back(weight_of(input, row));
@@ -124,7 +168,8 @@ Task pair_task(const TrainInput& input, const std::vector<std::vector<Index>>& m
 Model one_problem(const TrainInput& input, const TrainOptions& options, Watch& watch) {
   ThreadPool pool(options.threads);
   const Task task = whole_task(input);
-  Solved solved = solve_task(input, options, task, 0, 1, options.cache_bytes, pool, watch);
+  Solved solved =
+      solve_task(input, options, precision_for(input, options, pool), task, 0, 1, options.cache_bytes, pool, watch);
   Model model;
   for (Index row : task.rows) {
     if (solved.coefficient[row] == 0) continue;
@@ -190,10 +235,11 @@ Model one_against_one(const TrainInput& input, const TrainOptions& options, Watc
   const bool spread = n_pairs > 1;
   ThreadPool pool(options.threads), no_pool(1);
   const std::size_t bytes = spread ? options.cache_bytes / pool.size() : options.cache_bytes;
+  const Precision precision = precision_for(input, options, pool);
   std::vector<Solved> solved(n_pairs);
   const auto one = [&](Index k) {
     const Task task = pair_task(input, members, pairs[k].first, pairs[k].second);
-    solved[k] = solve_task(input, options, task, k, n_pairs, bytes, spread ? no_pool : pool, watch);
+    solved[k] = solve_task(input, options, precision, task, k, n_pairs, bytes, spread ? no_pool : pool, watch);
   };
   if (spread)
     pool.run(n_pairs, one, [&] { watch.check({n_pairs - 1, n_pairs, 0, 0.0, 0}); });

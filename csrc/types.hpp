@@ -18,6 +18,7 @@ struct InvalidInput : std::invalid_argument {
 enum class StopReason {
   stationary,  // the violation of optimality is below the tolerance
   exhausted,   // a once-only selector has no pair left
+  stalled,     // steps no longer do what they promise (descent.hpp)
   max_iter,
   time_limit,
   cancelled,  // the monitor asked for it

@@ -22,6 +22,7 @@ cdef extern from "types.hpp" namespace "dpsvm" nogil:
     cdef enum class StopReason:
         stationary
         exhausted
+        stalled
         max_iter
         time_limit
         cancelled
@@ -271,7 +272,7 @@ cdef dict _KERNELS = {
 cdef dict _ALGORITHMS = {"smo": <int> Algorithm.smo, "decomposition": <int> Algorithm.decomposition}
 cdef dict _STOP_REASONS = {
     <int> StopReason.stationary: "stationary", <int> StopReason.exhausted: "exhausted",
-    <int> StopReason.max_iter: "max_iter", <int> StopReason.time_limit: "time_limit",
+    <int> StopReason.stalled: "stalled", <int> StopReason.max_iter: "max_iter", <int> StopReason.time_limit: "time_limit",
     <int> StopReason.cancelled: "callback",
 }
 
