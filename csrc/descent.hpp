@@ -10,7 +10,7 @@
 // proved where
 //
 //   (a) the promises of a window and what became of them differ by more than half of the promised, or
-//   (b) the kernel is positive semidefinite, and f is below the sum of min(p_t, 0) C_t: no feasible point has a'Qa < 0.
+//   (b) the kernel is positive semidefinite, and f is below p'a: then a'Qa, which is |w|^2, would be negative.
 #pragma once
 
 #include <algorithm>
@@ -24,9 +24,7 @@ namespace dpsvm {
 
 class Descent {
  public:
-  Descent(const Problem& problem, bool semidefinite) : semidefinite_(semidefinite) {
-    for (Index t = 0; t < problem.size(); ++t) floor_ += std::min(problem.p[t], 0.0) * problem.bound[t];
-  }
+  explicit Descent(bool semidefinite) : semidefinite_(semidefinite) {}
 
   // Where the solver starts, or goes on after the active variables have changed.
   void begin(const State& s) {
@@ -35,7 +33,6 @@ class Descent {
   }
   void begin(const State& s, double objective) {
     objective_ = objective;
-    slack_ = 1e-3 * (std::fabs(floor_) + std::fabs(objective));
     begin(s);
   }
 
@@ -66,19 +63,24 @@ class Descent {
     begin(s);
     all_steps_ += steps_;
     const bool broken = !(std::fabs(kept_ - promised_) <= promised_ / 2);
-    const bool impossible = semidefinite_ && !(objective_ >= floor_ - slack_);
     promised_ = kept_ = 0.0;
     steps_ = 0;
-    return all_steps_ >= kPatience && (broken || impossible);
+    return all_steps_ >= kPatience && (broken || (semidefinite_ && bends_down(s)));
   }
 
  private:
+  // Whether a'Qa is negative by more than rounding explains.
+  bool bends_down(const State& s) const {
+    double linear = 0.0;  // p'a
+    for (Index t = 0; t < s.size; ++t) linear -= s.y[t] * s.v_zero[t] * s.alpha[t];
+    return !(objective_ - linear >= -kRounding * std::max(std::fabs(objective_), std::fabs(linear)));
+  }
+
+  static constexpr double kRounding = 1e-3;
   static constexpr std::int64_t kWindow = 100'000, kPatience = 1'000'000;  // iterations
 
   bool semidefinite_;
-  double floor_ = 0.0;       // no feasible f is below, the kernel being positive semidefinite
-  double slack_ = 0.0;       // for rounding
-  double objective_ = 0.0;   // f
+  double objective_ = 0.0;  // f
   double promised_ = 0.0, kept_ = 0.0;  // decreases in this window
   std::int64_t steps_ = 0, all_steps_ = 0;
   std::vector<double> alpha_, v_;  // [active] at begin()

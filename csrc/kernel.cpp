@@ -244,8 +244,8 @@ std::unique_ptr<Kernel> make_kernel(const Matrix& matrix, const std::vector<Inde
     require_to_fit(spec, squared_norms<double>(matrix, rows, pool));
   for (Index i = 0; i < kernel->size(); ++i)
     if (!fits(kernel->diagonal(i)))
-      throw InvalidInput("the kernel value of sample " + std::to_string(rows[i]) +
-                         " with itself does not fit single precision: scale the features");
+      throw InvalidInput("the kernel value of sample " + std::to_string(rows[i]) + " with itself is " +
+                         in_digits(kernel->diagonal(i)) + ", which does not fit single precision: scale the features");
   return kernel;
 }
 

@@ -1,6 +1,8 @@
 #include "linear.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -19,6 +21,9 @@ constexpr Index kRound = 512;
 
 // A round ends when its own gap is this share of the gap over all variables at its start, or of the tolerance.
 constexpr double kShareOfGap = 0.1, kShareOfTol = 0.1;
+
+// Rounds without a lower objective after which no more is to be hoped for.
+constexpr int kRoundsInVain = 30;
 
 // Rows multiplied by one thread at a time, and entries of all rows below which other threads are left asleep.
 constexpr Index kRowsTogether = 1024, kWorthThreads = 100'000;
@@ -41,6 +46,7 @@ class LinearSolver {
       progress_.gap = s_.gap();
       if (stopped.value_or(StopReason::max_iter) == StopReason::max_iter && progress_.gap < options_.tol)
         stopped = StopReason::stationary;
+      if (!stopped && in_vain()) stopped = StopReason::stalled;
       if (stopped) break;
       choose_round();
       stopped = solve_round();
@@ -53,6 +59,16 @@ class LinearSolver {
   }
 
  private:
+  // Whether the objective, which is exact here but for the last digits, has not come down for many rounds.
+  bool in_vain() {
+    const double objective = s_.objective();
+    if (objective < lowest_ - 1e-15 * std::fabs(lowest_)) {
+      lowest_ = objective;
+      rounds_in_vain_ = 0;
+    }
+    return ++rounds_in_vain_ > kRoundsInVain;
+  }
+
   Index sample(Index t) const { return t % samples_.size(); }
 
   void compute_v() {
@@ -197,6 +213,8 @@ class LinearSolver {
   State s_;                   // nothing is ever shrunk; v and top are those of the start of the round
   std::vector<double> w_;     // [features] sum of y_t a_t x_t
   std::vector<Index> round_;  // variables of the current round
+  double lowest_ = std::numeric_limits<double>::max();  // objective so far
+  int rounds_in_vain_ = 0;
 };
 
 }  // namespace

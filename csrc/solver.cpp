@@ -22,7 +22,7 @@ class Solver {
   Solver(const Problem& problem, QMatrix& q, Selector& selector, const SolverOptions& options, Watch& watch,
          Progress progress)
       : q_(q), selector_(selector), options_(options), shrinker_(options.tol),
-        descent_(problem, options.semidefinite), pulse_(watch), progress_(progress),
+        descent_(options.semidefinite), pulse_(watch), progress_(progress),
         iterations_(progress.iteration) {
     start(problem);
   }

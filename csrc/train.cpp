@@ -4,7 +4,8 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
-#include <numeric>
+#include <memory>
+#include <utility>
 
 #include "linear.hpp"
 #include "precision.hpp"
@@ -44,8 +45,8 @@ std::vector<double> coefficients(const Problem& problem, const std::vector<doubl
 void require_offset(const MachineSpec& spec, const SolverResult& result) {
   if (std::isinf(result.rho) || std::isinf(result.r))
     throw InvalidInput("nu = " + std::to_string(spec.nu) +
-                       " is as large as it can be: with every coefficient of a class at its bound the offset is "
-                       "undetermined, so lower nu");
+                       " is as large as it can be: all coefficients of one sign are at their bounds, which leaves the "
+                       "offset undetermined; lower nu");
 }
 
 // The coefficients of nu-SVC are divided by the width of the margin.
@@ -69,45 +70,84 @@ bool is_semidefinite(const KernelSpec& kernel) {
   }
 }
 
-Solved solve_task(const TrainInput& input, const TrainOptions& options, Precision precision, const Task& task,
-                  Index number, Index problems, std::size_t cache_bytes, ThreadPool& pool, Watch& watch) {
-  const auto begin = std::chrono::steady_clock::now();
-  const auto n = static_cast<Index>(task.rows.size());
-  const Machine machine = options.machine.machine;
-  Problem problem =
-      make_problem(options.machine, task.target, task.weight, task.start.empty() ? nullptr : task.start.data());
+// What the problems of a fit have in common.
+struct Fit {
+  const TrainInput& input;
+  const TrainOptions& options;
+  Watch& watch;
+  Index problems;
+  std::size_t cache_bytes;  // of each problem
+  Precision precision;
+};
 
-  Progress progress;
-  progress.problem = number;
-  progress.problems = problems;
-  Solved solved;
-  Report& report = solved.report;
-  SolverOptions solver = options.solver;
-  solver.pool = &pool;
-  solver.semidefinite = is_semidefinite(options.kernel);
-  solver.trace = [&report](const TracePoint& point) { report.trace.push_back(point); };
-  if (options.algorithm == Algorithm::decomposition) {
-    report.result =
-        solve_linear(problem, input.x, task.rows, cache_bytes, solver, pool, watch, progress, report.kernel);
-  } else {
-    SelectorSpec spec = options.selector;
-    if (spec.seed) spec.seed = derived_seed(*spec.seed, number);
-    const auto selector = make_selector(spec, problem.size());
-    const auto attempt = [&](auto kept_as, Precision computed_in) {
-      auto kernel = make_kernel(input.x, task.rows, options.kernel, pool, computed_in);
-      const auto q = make_qmatrix<decltype(kept_as)>(std::move(kernel), cache_bytes, is_regression(machine));
-      report.result = solve(problem, *q, *selector, solver, watch, progress);
-      report.kernel += q->statistics();
-    };
-    attempt(float{}, precision);
-    if (report.result.stop_reason == StopReason::stalled) {
-      problem.alpha = report.result.alpha;
-      progress.iteration = report.result.iterations;
-      attempt(double{}, Precision::full);
+Fit make_fit(const TrainInput& input, const TrainOptions& options, Watch& watch, Index problems,
+             std::size_t cache_bytes, ThreadPool& pool) {
+  const bool single = SinglePrecision(options.machine.machine, options.kernel, input.x, pool).enough();
+  return {input, options, watch, problems, cache_bytes, single ? Precision::single_ : Precision::full};
+}
+
+// Works on one problem with kernel rows of floats, as LIBSVM does, and where these are proved too coarse with rows of
+// doubles.
+class Smo {
+ public:
+  Smo(const Fit& fit, const Task& task, Problem problem, SolverOptions solver, Progress progress, ThreadPool& pool)
+      : fit_(fit), task_(task), problem_(std::move(problem)), solver_(std::move(solver)), progress_(progress), pool_(pool) {
+    SelectorSpec spec = fit.options.selector;
+    if (spec.seed) spec.seed = derived_seed(*spec.seed, progress.problem);
+    selector_ = make_selector(spec, problem_.size());
+  }
+
+  SolverResult run() {
+    const SolverResult result = solve_with<float>(fit_.precision);
+    return result.stop_reason == StopReason::stalled ? with_doubles(result.iterations) : result;
+  }
+
+  const QStatistics& statistics() const { return statistics_; }
+
+ private:
+  // Begins anew: where the steps have led is no better than what they promised. Goes on from each end that is reached:
+  // v, summed anew, tells whether it is one. LIBSVM's cap of iterations is added, so that this ends.
+  SolverResult with_doubles(std::int64_t done) {
+    const std::int64_t cap = done + std::max(kCap, 100 * problem_.size());
+    const bool capped = solver_.max_iter < 0 || cap < solver_.max_iter;
+    if (capped) solver_.max_iter = cap;
+    for (;;) {
+      progress_.iteration = done;
+      SolverResult result = solve_with<double>(Precision::full);
+      if (capped && result.stop_reason == StopReason::max_iter) result.stop_reason = StopReason::stalled;
+      if (result.stop_reason != StopReason::stationary || result.iterations == done) return result;
+      done = result.iterations;
+      problem_.alpha = std::move(result.alpha);
     }
   }
-  solved.coefficient = coefficients(problem, report.result.alpha, n);
 
+  template <class T>
+  SolverResult solve_with(Precision precision) {
+    auto kernel = make_kernel(fit_.input.x, task_.rows, fit_.options.kernel, pool_, precision);
+    const bool doubled = is_regression(fit_.options.machine.machine);
+    const auto q = make_qmatrix<T>(std::move(kernel), fit_.cache_bytes, doubled);
+    SolverResult result = solve(problem_, *q, *selector_, solver_, fit_.watch, progress_);
+    statistics_ += q->statistics();
+    return result;
+  }
+
+  static constexpr Index kCap = 10'000'000;
+
+  const Fit& fit_;
+  const Task& task_;
+  Problem problem_;
+  SolverOptions solver_;
+  Progress progress_;
+  ThreadPool& pool_;
+  std::unique_ptr<Selector> selector_;
+  QStatistics statistics_;
+};
+
+// Counts, and back from the program's variables to the machine's.
+Solved finished(const MachineSpec& spec, const Problem& problem, Index n, Report report) {
+  SolverResult& result = report.result;
+  Solved solved;
+  solved.coefficient = coefficients(problem, result.alpha, n);
   double sum = 0.0;
   for (Index t = 0; t < n; ++t) {
     const double size = std::fabs(solved.coefficient[t]);
@@ -115,12 +155,11 @@ Solved solve_task(const TrainInput& input, const TrainOptions& options, Precisio
     report.n_sv += size > 0;
     report.n_bsv += size > 0 && size >= problem.bound[t];
   }
-  const bool has_nu = machine == Machine::c_svc || machine == Machine::epsilon_svr;
+  const bool has_nu = spec.machine == Machine::c_svc || spec.machine == Machine::epsilon_svr;
   report.nu = has_nu ? sum / (common_value(problem.bound) * static_cast<double>(n)) : kNaN;
 
-  SolverResult& result = report.result;
-  require_offset(options.machine, result);
-  if (machine == Machine::nu_svc) {
+  require_offset(spec, result);
+  if (spec.machine == Machine::nu_svc) {
     const double r = result.r;
     for (double& c : solved.coefficient) c /= r;
     result.rho /= r;
@@ -128,13 +167,35 @@ Solved solve_task(const TrainInput& input, const TrainOptions& options, Precisio
     require_margin(result);
   }
   result.alpha.clear();
-  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  solved.report = std::move(report);
   return solved;
 }
 
-Precision precision_for(const TrainInput& input, const TrainOptions& options, ThreadPool& pool) {
-  const bool single = SinglePrecision(options.machine.machine, options.kernel, input.x, pool).enough();
-  return single ? Precision::single_ : Precision::full;
+Solved solve_task(const Fit& fit, const Task& task, Index number, ThreadPool& pool) {
+  const auto begin = std::chrono::steady_clock::now();
+  const TrainOptions& options = fit.options;
+  const Problem problem =
+      make_problem(options.machine, task.target, task.weight, task.start.empty() ? nullptr : task.start.data());
+
+  Progress progress;
+  progress.problem = number;
+  progress.problems = fit.problems;
+  Report report;
+  SolverOptions solver = options.solver;
+  solver.pool = &pool;
+  solver.semidefinite = is_semidefinite(options.kernel);
+  solver.trace = [&report](const TracePoint& point) { report.trace.push_back(point); };
+  if (options.algorithm == Algorithm::decomposition) {
+    report.result = solve_linear(problem, fit.input.x, task.rows, fit.cache_bytes, solver, pool, fit.watch, progress,
+                                 report.kernel);
+  } else {
+    Smo smo(fit, task, problem, solver, progress, pool);
+    report.result = smo.run();
+    report.kernel = smo.statistics();
+  }
+  Solved solved = finished(options.machine, problem, static_cast<Index>(task.rows.size()), std::move(report));
+  solved.report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return solved;
 }
 
 double weight_of(const TrainInput& input, Index row) { return input.weight ? input.weight[row] : 1.0; }
@@ -168,8 +229,8 @@ Task pair_task(const TrainInput& input, const std::vector<std::vector<Index>>& m
 Model one_problem(const TrainInput& input, const TrainOptions& options, Watch& watch) {
   ThreadPool pool(options.threads);
   const Task task = whole_task(input);
-  Solved solved =
-      solve_task(input, options, precision_for(input, options, pool), task, 0, 1, options.cache_bytes, pool, watch);
+  const Fit fit = make_fit(input, options, watch, 1, options.cache_bytes, pool);
+  Solved solved = solve_task(fit, task, 0, pool);
   Model model;
   for (Index row : task.rows) {
     if (solved.coefficient[row] == 0) continue;
@@ -235,11 +296,11 @@ Model one_against_one(const TrainInput& input, const TrainOptions& options, Watc
   const bool spread = n_pairs > 1;
   ThreadPool pool(options.threads), no_pool(1);
   const std::size_t bytes = spread ? options.cache_bytes / pool.size() : options.cache_bytes;
-  const Precision precision = precision_for(input, options, pool);
+  const Fit fit = make_fit(input, options, watch, n_pairs, bytes, pool);
   std::vector<Solved> solved(n_pairs);
   const auto one = [&](Index k) {
     const Task task = pair_task(input, members, pairs[k].first, pairs[k].second);
-    solved[k] = solve_task(input, options, precision, task, k, n_pairs, bytes, spread ? no_pool : pool, watch);
+    solved[k] = solve_task(fit, task, k, spread ? no_pool : pool);
   };
   if (spread)
     pool.run(n_pairs, one, [&] { watch.check({n_pairs - 1, n_pairs, 0, 0.0, 0}); });

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -30,9 +31,11 @@ class Watch {
   std::optional<StopReason> check(const Progress& progress) {
     if (cancelled_) return StopReason::cancelled;
     const Clock::time_point now = Clock::now();
-    if (poll_ && std::this_thread::get_id() == owner_ && now - last_ >= std::chrono::milliseconds(50)) {
+    if (std::this_thread::get_id() != owner_) {
+      note(progress, now);
+    } else if (poll_ && now - last_ >= std::chrono::milliseconds(50)) {
       last_ = now;
-      if (poll_(context_, progress)) {
+      if (poll_(context_, further(progress, now))) {
         cancelled_ = true;
         return StopReason::cancelled;
       }
@@ -44,12 +47,27 @@ class Watch {
  private:
   using Clock = std::chrono::steady_clock;
 
+  void note(const Progress& progress, Clock::time_point now) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    other_ = progress;
+    noted_ = now;
+  }
+
+  // The owner's progress, or what another thread told lately, whichever has more iterations.
+  Progress further(const Progress& own, Clock::time_point now) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return now - noted_ < std::chrono::seconds(1) && other_.iteration > own.iteration ? other_ : own;
+  }
+
   Poll poll_;
   void* context_;
   double seconds_;
   Clock::time_point start_, last_;
   std::thread::id owner_ = std::this_thread::get_id();
   std::atomic<bool> cancelled_{false};
+  std::mutex mutex_;
+  Progress other_;            // of another thread
+  Clock::time_point noted_{};  // when
 };
 
 // Counts work done and asks the watch after every million or so kernel values or array elements (a few milliseconds).

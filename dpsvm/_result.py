@@ -25,7 +25,7 @@ class Report:
     gap: float
     """Final violation of optimality m - M, over all variables."""
     stop_reason: str
-    """``stationary``, ``exhausted``, ``max_iter``, ``time_limit`` or ``callback``."""
+    """``stationary``, ``exhausted``, ``stalled``, ``max_iter``, ``time_limit`` or ``callback``."""
     n_sv: int = 0
     n_bsv: int = 0
     """Support vectors at their bound."""

@@ -15,6 +15,7 @@ _CUT_SHORT = {
     "max_iter": "stopped at the iteration limit",
     "time_limit": "stopped at the time limit",
     "exhausted": "ran out of pairs to select",
+    "stalled": "stalled (scale the features, lower -c or -d, or take a larger -e)",
 }
 
 

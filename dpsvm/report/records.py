@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dpsvm.comparison.comparison import Comparison, Plan
     from dpsvm.comparison.summary import Summary
 
-STOP_REASONS = ("stationary", "exhausted", "max_iter", "time_limit")
+STOP_REASONS = ("stationary", "exhausted", "stalled", "max_iter", "time_limit")
 
 
 def record(comparison: Comparison, line: Summary) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from dpsvm.progress import solver_progress
 from dpsvm.svm.callbacks import Subtasks, print_reports
 from dpsvm.svm.fitted import FittedSVM, Floats, Kernel
 from dpsvm.svm.parameters import CLASSIFIERS, RANDOM_SELECTORS, TABLE, Parameters
+from dpsvm.svm.patience import Patience, stall_notice
 from dpsvm.svm.rows import FLOAT_TYPES, core_rows, scale_gamma
 from dpsvm.svm.threads import thread_count
 from dpsvm.warnings import PrivacyLeakWarning, dpwss_notice
@@ -157,7 +158,7 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
                 sample_weight=weight,
                 # nu-svc has no C to weigh; LIBSVM ignores class weights there too.
                 class_weight=self.class_weight_ if self._machine == "c-svc" else None,
-                monitor=subtasks.monitor,
+                monitor=Patience(subtasks.monitor, tol=self.tol, tell=_warn_while_fitting),
             )
         self._keep(solution, parameters, rows, kept)
         self._tell(solution)
@@ -168,6 +169,10 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
         """Print what ``verbose`` asks for and warn of a fit that was cut short."""
         if self.verbose:
             print_reports(type(self).__name__, solution.reports)
+        stalled = [report.gap for report in solution.reports if report.stop_reason == "stalled"]
+        if stalled:
+            notice = stall_notice(max(stalled), self.tol)
+            warnings.warn(notice, ConvergenceWarning, stacklevel=_CALLER + 1)
         for limit in ("max_iter", "time_limit"):
             if any(report.stop_reason == limit for report in solution.reports):
                 warnings.warn(
@@ -275,6 +280,11 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
         self.fit_status_ = int(not np.all(reasons == "stationary"))
         self.n_selections_ = sum(report.n_selections for report in reports)
         self.privacy_guarantee_ = None
+
+
+def _warn_while_fitting(text: str) -> None:
+    # From the core's monitor: its two frames, _train, _fit and then as ever.
+    warnings.warn(text, ConvergenceWarning, stacklevel=_CALLER + 4)
 
 
 def _train(*data: Any, **options: Any) -> Solution:

@@ -40,7 +40,8 @@ class SVC(BaseSVC):
     verbose : bool, default=False
         Show progress on standard error.
     max_iter : int, default=-1
-        Most iterations for each pair of classes; -1 for no limit.
+        Most iterations for each pair of classes; -1 for no limit. A fit warns when it has taken ten
+        million, and goes on; one that is proved to get no further ends as "stalled".
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         With three or more classes, whether ``decision_function`` gives a column per class or per
         pair of classes. Training is always one against one.
@@ -88,7 +89,7 @@ class SVC(BaseSVC):
     n_iter_ : ndarray of shape (n_pairs,)
         Iterations for each pair of classes.
     stop_reason_ : str, or ndarray of str for several pairs
-        "stationary", "exhausted", "max_iter", "time_limit" or "callback".
+        "stationary", "exhausted", "stalled", "max_iter", "time_limit" or "callback".
     dual_gap_, objective_ : float, or ndarray for several pairs
         Optimality gap and dual objective at the end.
     n_selections_ : int
