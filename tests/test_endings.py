@@ -96,7 +96,10 @@ def test_a_stall_is_a_warning_on_the_command_line(tmp_path: Path) -> None:
     x, y = one_feature()
     rows = "".join(f"{label} 1:{float(value)!r}\n" for label, value in zip(y, x, strict=True))
     (tmp_path / "rows").write_text(rows)
-    words = "train -t 1 -d 6 -g 30 -c 1e6 -q --max-iter -1 rows".split()
+    words = [
+        *("train", "-t", "1", "-d", "6", "-g", "30", "-c", "1e6", "-q"),
+        *("--max-iter", "-1", "rows"),
+    ]
     done = subprocess.run(
         [sys.executable, "-m", "dpsvm", *words],
         cwd=tmp_path,
