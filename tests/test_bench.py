@@ -230,6 +230,15 @@ def test_both_readers_give_the_same_matrix() -> None:
     assert "the same matrices: yes" in done.stdout
 
 
+def test_float32_keeps_to_float64_and_no_bit_depends_on_who_shares_the_work() -> None:
+    done = run_bench("float32.py", "--quick")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "objective within 1e-06: yes, 48 of 48" in done.stdout
+    assert "decision values within 0.0001 of their range: yes, 48 of 48" in done.stdout
+    assert "iterations at most 1.5 times: yes, 48 of 48" in done.stdout
+    assert "threads, caches and batches change no bit: yes, 10 of 10" in done.stdout
+
+
 @needs_compiler
 def test_the_row_reader_survives_mutated_lines_under_sanitizers() -> None:
     done = run_bench("fuzz.py", "--quick", "--cpp-only")
