@@ -7,9 +7,11 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -234,6 +236,24 @@ def test_ctrl_c_between_runs_is_as_quiet(capsys, monkeypatch):
     monkeypatch.setattr(Journal, "add", interrupted)
     assert main(["audit", *DPWSS, *QUICK, "--jobs", "2", "--resume", "state", "two"]) == 130
     assert capsys.readouterr().err.splitlines() == INTERRUPTED
+
+
+@pytest.mark.parametrize("killing", [True, False])
+def test_the_thread_of_a_pool_may_fail_unheard_only_while_it_kills(killing, monkeypatch):
+    class Manager(threading.Thread):
+        executor_flags = SimpleNamespace(kill_workers=killing)
+
+        def run(self):
+            raise KeyError(1)
+
+    told = []
+    monkeypatch.setattr(threading, "excepthook", told.append)
+    with runs._no_word_of_killed_pools():
+        manager = Manager()
+        manager.start()
+        manager.join()
+    assert len(told) == (not killing)
+    assert threading.excepthook == told.append
 
 
 BLOCKED = """

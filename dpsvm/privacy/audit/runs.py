@@ -126,6 +126,7 @@ def make(
         return
     pool = Parallel(n_jobs=min(jobs, len(todo)), return_as="generator_unordered")
     with ExitStack() as leaving:
+        leaving.enter_context(_no_word_of_killed_pools())
         with _ctrl_c_waits():
             made = pool(delayed(_made)(trainer, measured, one) for one in todo)
             leaving.callback(_stop, made)
@@ -138,6 +139,23 @@ def _stop(made: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         made.close()
+
+
+@contextmanager
+def _no_word_of_killed_pools() -> Iterator[None]:
+    """The thread of a pool that kills its workers may look for a task just dropped, and fail."""
+    tell = threading.excepthook
+
+    def hook(failure: threading.ExceptHookArgs) -> None:
+        flags = getattr(failure.thread, "executor_flags", None)
+        if not getattr(flags, "kill_workers", False):
+            tell(failure)
+
+    threading.excepthook = hook
+    try:
+        yield
+    finally:
+        threading.excepthook = tell
 
 
 @contextmanager
