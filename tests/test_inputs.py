@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_iris, make_classification
 
 from dpsvm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+from dpsvm.svm.rows import scale_gamma
 
 ALL = (SVC, NuSVC, SVR, NuSVR, OneClassSVM)
 
@@ -138,3 +139,21 @@ def test_no_support_vectors_is_a_constant():
     assert machine.support_.size == 0
     assert machine.support_vectors_.shape == (0, 1)
     np.testing.assert_array_equal(machine.predict([[5.0], [6.0]]), machine.intercept_[[0, 0]])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("offset", [0.0, 1.0, 1e2, 1e4, 1e6])
+@pytest.mark.parametrize("share", [1.0, 0.3])
+def test_scale_gamma_of_sparse_rows_is_that_of_dense_ones(dtype, offset, share):
+    rng = np.random.default_rng(0)
+    dense = (rng.normal(size=(500, 4)) + offset).astype(dtype)
+    dense[rng.random(dense.shape) > share] = 0
+    expected = 1 / (4 * dense.astype(np.float64).var())
+    assert scale_gamma(sp.csr_array(dense)) == pytest.approx(expected, rel=1e-12)
+    assert scale_gamma(dense) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, 3.0, 1e6])
+def test_scale_gamma_of_constant_rows_is_one(value):
+    dense = np.full((7, 3), value)
+    assert scale_gamma(sp.csr_array(dense)) == scale_gamma(dense) == 1.0

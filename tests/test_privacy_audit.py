@@ -6,15 +6,14 @@ import doctest
 import importlib
 import json
 import math
-import os
 import pkgutil
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.stats import binom, binomtest, norm
+from shared_data import SHARED, needs_data
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
@@ -35,12 +34,7 @@ from dpsvm.privacy.audit.choice import LEARNED, Aim, Pilot, choose
 from dpsvm.privacy.audit.runs import Trainer
 from dpsvm.privacy.audit.statistics import Meter
 
-ROOT = Path(__file__).resolve().parent.parent
-SHARED = Path(os.environ.get("DPSVM_DATA", ROOT.parent / "shared"))
 MODULES = [f"{package.__name__}.{one.name}" for one in pkgutil.iter_modules(package.__path__)]
-needs_data = pytest.mark.skipif(
-    not (SHARED / "data").is_dir(), reason="no ../shared and no DPSVM_DATA: no data to run on"
-)
 
 SURE = 1.0 - LEVEL
 NOISE = 3.7307  # of a Gaussian, for a sensitivity of 1, epsilon 1 and delta 1e-5

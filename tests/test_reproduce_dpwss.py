@@ -7,16 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
+from shared_data import SHARED, needs_data
 
 import dpsvm
 
 ROOT = Path(__file__).resolve().parent.parent
-SHARED = Path(os.environ.get("DPSVM_DATA", ROOT.parent / "shared"))
 
-pytestmark = pytest.mark.skipif(
-    not (SHARED / "data").is_dir(), reason="no ../shared and no DPSVM_DATA: no data to run on"
-)
+pytestmark = needs_data
 
 
 def reproduce(state: Path, *words: str) -> subprocess.CompletedProcess[str]:

@@ -106,9 +106,13 @@ class ChargedLedger(BudgetAccountant):
     def spend(self, *arguments: Any, **options: Any) -> None:
         """Charge the ledger."""
         self.busy = True
+        before = len(self.charges)
         try:
             super().spend(*arguments, **options)
             self.charged = True
+        except KeyboardInterrupt:  # it may come once the charge is written
+            self.charged = len(self.charges) > before
+            raise
         finally:
             self.busy = False
 

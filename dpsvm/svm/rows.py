@@ -39,10 +39,15 @@ def scale_gamma(X: Any) -> float:
     >>> scale_gamma(np.array([[0.0], [1.0]]))
     4.0
     """
-    if sp.issparse(X):
-        X = X.astype(np.float64, copy=False)
     with np.errstate(over="ignore", invalid="ignore"):  # the core refuses rows so large
-        variance = (
-            X.multiply(X).mean() - X.mean() ** 2 if sp.issparse(X) else X.var(dtype=np.float64)
-        )
+        variance = _sparse_variance(X) if sp.issparse(X) else X.var(dtype=np.float64)
     return 1.0 / (X.shape[1] * float(variance)) if variance != 0 else 1.0
+
+
+def _sparse_variance(X: Any) -> np.float64:
+    """The variance of all entries about their mean, in double precision, the zeros counted."""
+    size = np.float64(X.shape[0] * X.shape[1])
+    mean = X.data.sum(dtype=np.float64) / size
+    deviations = np.subtract(X.data, mean, dtype=np.float64)
+    squares = np.square(deviations, out=deviations).sum()
+    return np.float64((squares + (size - X.data.size) * mean**2) / size)

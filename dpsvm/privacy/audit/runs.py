@@ -5,12 +5,14 @@ from __future__ import annotations
 import signal
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from multiprocessing import resource_tracker
 from typing import Any
 
 import numpy as np
+from joblib.externals.loky.backend import resource_tracker as loky_resource_tracker
 from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
@@ -116,34 +118,70 @@ def batches(world: str, numbers: Iterable[int], size: int) -> Iterator[Batch]:
 
 def make(
     trainer: Trainer, measured: Everything | Chosen, todo: Sequence[Batch], jobs: int
-) -> Iterator[Batch]:
+) -> Generator[Batch, None, None]:
     """The batches as they end, in any order; leaving early stops those under way."""
     if jobs == 1 or len(todo) < 2:
         for batch in todo:
             yield _made(trainer, measured, batch)
         return
     pool = Parallel(n_jobs=min(jobs, len(todo)), return_as="generator_unordered")
-    with _deaf_to_ctrl_c():
-        made = pool(delayed(_made)(trainer, measured, one) for one in todo)
-    # Closing the generator, as Ctrl-C does, stops the workers.
-    with closing(made) as ended:
-        yield from ended
+    with ExitStack() as leaving:
+        leaving.enter_context(_no_word_of_killed_pools())
+        with _ctrl_c_waits():
+            made = pool(delayed(_made)(trainer, measured, one) for one in todo)
+            leaving.callback(_stop, made)
+        for batch in made:  # not yield from, which would close it before _stop does
+            yield batch
+
+
+def _stop(made: Any) -> None:
+    """End the workers of a pool, without joblib's advice on tasks left undone."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made.close()
 
 
 @contextmanager
-def _deaf_to_ctrl_c() -> Iterator[None]:
-    """Processes started in the block never hear Ctrl-C.
+def _no_word_of_killed_pools() -> Iterator[None]:
+    """The thread of a pool that kills its workers may look for a task just dropped, and fail."""
+    tell = threading.excepthook
+
+    def hook(failure: threading.ExceptHookArgs) -> None:
+        flags = getattr(failure.thread, "executor_flags", None)
+        if not getattr(flags, "kill_workers", False):
+            tell(failure)
+
+    threading.excepthook = hook
+    try:
+        yield
+    finally:
+        threading.excepthook = tell
+
+
+@contextmanager
+def _ctrl_c_waits() -> Iterator[None]:
+    """Ctrl-C is answered at the end of the block, and never by processes started in it.
 
     A terminal sends it to every process, but only the parent is to answer: it stops its workers.
+    They inherit the mask of the thread that starts them, and begin with Ctrl-C blocked; the
+    trackers of multiprocessing and of joblib are started before, since that unblocks it.
     """
     if threading.current_thread() is not threading.main_thread():  # which alone hears it
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    heard: list[int] = []
+    handler = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, [])
     try:
+        resource_tracker.ensure_running()
+        loky_resource_tracker.ensure_running()
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        signal.signal(signal.SIGINT, handler)
+        if heard:
+            signal.raise_signal(signal.SIGINT)
 
 
 def _made(trainer: Trainer, measured: Everything | Chosen, batch: Batch) -> Batch:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 
 import numpy as np
@@ -106,9 +107,10 @@ class Session:
             missing = [number for number in numbers if number not in known]
             todo += batches(world, missing, self.first.batch_size)
             self._ticks(len(numbers) - len(missing))
-        for batch in make(trainer, measured, todo, self.jobs):
-            self.journal.add(phase, batch)
-            self._ticks(batch.count)
+        with closing(make(trainer, measured, todo, self.jobs)) as made:
+            for batch in made:
+                self.journal.add(phase, batch)
+                self._ticks(batch.count)
         found = {}
         for world in (WITH, WITHOUT):
             known = self.journal.values(phase, world)
