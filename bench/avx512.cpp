@@ -90,6 +90,7 @@ void tell_scans(const Simd& level) {
     for (const bool ties : {false, true}) {
       std::vector<double> v = uniform<double>(n, random), diag = uniform<double>(n, random, 2.0);
       std::vector<float> ki = uniform<float>(n, random), kj = uniform<float>(n, random);
+      const std::vector<double> wide_ki(ki.begin(), ki.end()), wide_kj(kj.begin(), kj.end());
       std::vector<std::uint8_t> side(n);
       for (std::uint8_t& bits : side) bits = static_cast<std::uint8_t>(random.below(16));
       if (ties)
@@ -106,6 +107,13 @@ void tell_scans(const Simd& level) {
         found["update"].add(v);
         level.of_floats.accumulate(v.data(), ki.data(), 1.0 / 3.0, n);
         found["accumulate"].add(v);
+        found["second_order_wide"].add(
+            level.of_doubles.second_order(v.data(), wide_ki.data(), diag.data(), side.data(), bit, 0.3, 0.7, n));
+        found["update_wide"].add(
+            level.of_doubles.update(v.data(), wide_ki.data(), 0.1, wide_kj.data(), -0.7, side.data(), bit, n));
+        found["update_wide"].add(v);
+        level.of_doubles.accumulate(v.data(), wide_ki.data(), 1.0 / 3.0, n);
+        found["accumulate_wide"].add(v);
       }
       found["dot"].add(level.dot(v.data(), diag.data(), n));
       found["dot_f32"].add(level.dot_f32(v.data(), ki.data(), n));

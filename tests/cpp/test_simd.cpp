@@ -90,6 +90,13 @@ void scans_agree(const Simd& level, Index n, Random& random) {
     CHECK_EQUAL(second.index, wanted.index);
     CHECK(second.gain == wanted.gain);
     CHECK(second.lowest == wanted.lowest);
+
+    const std::vector<double> wide(a.ki.begin(), a.ki.end());
+    const SecondOrder of_doubles =
+        level.of_doubles.second_order(a.v.data(), wide.data(), a.diag.data(), a.side.data(), bit, m, diag_i, n);
+    CHECK_EQUAL(of_doubles.index, second.index);
+    CHECK(of_doubles.gain == second.gain);
+    CHECK(of_doubles.lowest == second.lowest);
   }
 }
 
@@ -104,6 +111,14 @@ void updates_agree(const Simd& level, Index n, Random& random) {
 
   for (Index t = 0; t < n; ++t) b.v[t] += c * static_cast<double>(a.kj[t]);
   level.of_floats.accumulate(a.v.data(), a.kj.data(), c, n);
+  CHECK(a.v == b.v);
+
+  const std::vector<double> ki(a.ki.begin(), a.ki.end()), kj(a.kj.begin(), a.kj.end());
+  level.of_floats.update(a.v.data(), a.ki.data(), di, a.kj.data(), dj, a.side.data(), std::uint8_t{1}, n);
+  level.of_doubles.update(b.v.data(), ki.data(), di, kj.data(), dj, a.side.data(), std::uint8_t{1}, n);
+  CHECK(a.v == b.v);
+  level.of_floats.accumulate(a.v.data(), a.kj.data(), c, n);
+  level.of_doubles.accumulate(b.v.data(), kj.data(), c, n);
   CHECK(a.v == b.v);
 }
 
@@ -126,8 +141,10 @@ void dots_agree(void (*dots)(const T*, Index, Index, const T* const*, Index, T*,
     }
 }
 
+// One query has the bits it has among others.
 template <class T>
-void sparse_dots_agree(void (*dots)(const SparseView<T>&, const Index*, Index, const T*, T*, Index), double tolerance,
+void sparse_dots_agree(void (*dots)(const SparseView<T>&, const Index*, Index, const T*, T*, Index),
+                       void (*alone)(const SparseView<T>&, const Index*, Index, const T*, T*), double tolerance,
                        Random& random) {
   const Index n = 23, features = 40;
   std::vector<T> values, queries(features * kTogether + kPanel<T>), out(kTogether * n);
@@ -151,6 +168,12 @@ void sparse_dots_agree(void (*dots)(const SparseView<T>&, const Index*, Index, c
         sum += values[e] * queries[columns[e] * kTogether + r];
       CHECK(std::fabs(out[r * n + j] - sum) <= tolerance);
     }
+  for (Index r = 0; r < kTogether; ++r) {
+    std::vector<T> query(features), line(n);
+    for (Index k = 0; k < features; ++k) query[k] = queries[k * kTogether + r];
+    alone({values.data(), columns.data(), offsets.data()}, order.data(), n, query.data(), line.data());
+    for (Index j = 0; j < n; ++j) CHECK_EQUAL(line[j], out[r * n + j]);
+  }
 }
 
 template <class T>
@@ -222,8 +245,8 @@ int main() {
         dots_agree<float>(level->dots_f32, panels, 17, count, 1e-5, random);
         dots_agree<double>(level->dots_f64, panels, 600, count, 0.0, random);
       }
-    sparse_dots_agree<double>(level->sparse_f64, 0.0, random);
-    sparse_dots_agree<float>(level->sparse_f32, 1e-6, random);
+    sparse_dots_agree<double>(level->sparse_f64, level->sparse_one_f64, 0.0, random);
+    sparse_dots_agree<float>(level->sparse_f32, level->sparse_one_f32, 1e-6, random);
     shared_bits_agree<double>(level->bits_f64, random);
     shared_bits_agree<float>(level->bits_f32, random);
     exponentials_agree(*level, random);
