@@ -236,7 +236,7 @@ std::unique_ptr<Kernel> make_kernel(const Matrix& matrix, const std::vector<Inde
   std::unique_ptr<Kernel> kernel;
   if (spec.type == KernelType::precomputed)
     kernel = make_gram(matrix, rows);
-  else if (precision == Precision::single_)
+  else if (precision == Precision::single)
     kernel = std::make_unique<DotKernel<float>>(matrix, rows, spec, pool);
   else
     kernel = std::make_unique<DotKernel<double>>(matrix, rows, spec, pool);

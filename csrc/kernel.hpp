@@ -49,7 +49,7 @@ class Kernel {
 };
 
 // How kernel values are computed from rows: in single precision, or in double precision (precision.hpp chooses).
-enum class Precision { single_, full };
+enum class Precision { single, full };
 
 // `rows` names the samples in the order of the problem. For KernelType::precomputed, `matrix` is the whole Gram matrix.
 // Throws InvalidInput where a kernel value does not fit a float.

@@ -75,7 +75,7 @@ SinglePrecision::SinglePrecision(Machine machine, const KernelSpec& spec, const 
     : gamma_(spec.gamma) {
   const Index n = row_count(matrix);
   const bool rescaled = machine == Machine::nu_svc || machine == Machine::nu_svr;
-  if (!is_single_precision(matrix) || spec.type != KernelType::rbf || rescaled || n < kFewest) return;
+  if (!is_singleprecision(matrix) || spec.type != KernelType::rbf || rescaled || n < kFewest) return;
   const auto rows = consecutive(0, n);
   const auto squared = squared_norms<float>(matrix, rows, pool);
   const auto scale = [&](double terms) { return (1 + std::sqrt(terms) / 8) * gamma_; };

@@ -141,7 +141,7 @@ bool by_dots(const PredictInput& input, double* out, Watch& watch) {
   ThreadPool pool(input.threads);
   const auto all = consecutive(0, row_count(input.x));
   const SinglePrecision single(input.machine, input.kernel, input.support_vectors, pool);
-  if (!is_single_precision(input.x) || !single.enough())
+  if (!is_singleprecision(input.x) || !single.enough())
     return by_dots(input, all, squared_norms<double>(input.x, all, pool), out, pool, watch);
 
   const auto squared = squared_norms<float>(input.x, all, pool);

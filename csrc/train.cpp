@@ -83,7 +83,7 @@ struct Fit {
 Fit make_fit(const TrainInput& input, const TrainOptions& options, Watch& watch, Index problems,
              std::size_t cache_bytes, ThreadPool& pool) {
   const bool single = SinglePrecision(options.machine.machine, options.kernel, input.x, pool).enough();
-  return {input, options, watch, problems, cache_bytes, single ? Precision::single_ : Precision::full};
+  return {input, options, watch, problems, cache_bytes, single ? Precision::single : Precision::full};
 }
 
 // Works on one problem with kernel rows of floats, as LIBSVM does, and where these are proved too coarse with rows of

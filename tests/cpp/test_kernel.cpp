@@ -82,7 +82,7 @@ void copies_do_not_depend_on_threads(double zeros) {
   std::reverse(rows.begin() + 5, rows.end());
   ThreadPool alone(1), three(3);
   const KernelSpec spec;
-  const Precision precision = std::is_same_v<T, float> ? Precision::single_ : Precision::full;
+  const Precision precision = std::is_same_v<T, float> ? Precision::single : Precision::full;
   const auto a = make_kernel(view, rows, spec, alone, precision), b = make_kernel(view, rows, spec, three, precision);
   const std::vector<Index> some = {0, 6, 1199, 1202};
   const auto values = block(*a, some, 0, n);
@@ -166,7 +166,7 @@ void rows_begun_short_are_extended_in_blocks() {
   CHECK_EQUAL(q->statistics().evaluations - before, values);
 }
 
-void values_beyond_single_precision_are_refused() {
+void values_beyond_singleprecision_are_refused() {
   const std::vector<double> x = {1e30, 1.0};
   const DenseView<double> view{x.data(), 2, 1, 1};
   ThreadPool alone(1);
@@ -195,6 +195,6 @@ int main() {
   cached_rows_survive_any_order_of_requests(true);
   rows_begun_short_are_extended_in_blocks();
   far_columns_cost_nothing();
-  values_beyond_single_precision_are_refused();
+  values_beyond_singleprecision_are_refused();
   return check::result();
 }

@@ -206,17 +206,17 @@ void exponentials_agree(const Simd& level, Random& random) {
     std::vector<double> x(n), y;
     for (double& value : x) value = -std::pow(10.0, 6 * random.uniform() - 3) * 0.7 + (random.uniform() < 0.1);
     const std::vector<float> single(x.begin(), x.end());
-    std::vector<float> single_y, single_zeros(n), rounded(n);
+    std::vector<float> singley, singlezeros(n), rounded(n);
     std::vector<double> zeros(n);
     for (double value : x) y.push_back(value / 2);  // exp(-((0 + 0) - 2 x / 2)) = exp(x)
-    for (float value : single) single_y.push_back(value / 2);
+    for (float value : single) singley.push_back(value / 2);
     level.rbf_rounded(1.0, 0.0, zeros.data(), y.data(), rounded.data(), n);
     level.rbf_f64(1.0, 0.0, zeros.data(), y.data(), y.data(), n);
-    level.rbf_f32(1.0f, 0.0f, single_zeros.data(), single_y.data(), single_y.data(), n);
+    level.rbf_f32(1.0f, 0.0f, singlezeros.data(), singley.data(), singley.data(), n);
     for (Index t = 0; t < n; ++t) {
       CHECK(ulps(y[t], std::exp(x[t])) <= 1.0);
       CHECK_EQUAL(rounded[t], static_cast<float>(y[t]));
-      CHECK(std::fabs(static_cast<double>(single_y[t]) - std::exp(static_cast<double>(single[t]))) <= 3e-7);
+      CHECK(std::fabs(static_cast<double>(singley[t]) - std::exp(static_cast<double>(single[t]))) <= 3e-7);
     }
   }
   double far = 0.0, near = 4.0, squared[] = {1e6, 5.0};
