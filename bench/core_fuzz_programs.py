@@ -80,6 +80,7 @@ class Program:
     p: np.ndarray
     bound: np.ndarray
     totals: tuple[float, ...]  # the sum of a over each group, or of y a over the one group
+    near_bound: float = 0.0  # a variable so near to its bound, as a share of it, may be at it
 
     @property
     def samples(self) -> int:
@@ -111,7 +112,7 @@ class Program:
     def gaps(self, a: np.ndarray) -> tuple[float, float]:
         """m - M without, and with, the variables that cannot be told from ones at a bound."""
         v, answers = self._v(a), []
-        for near in (NEAR_BOUND, -NEAR_BOUND):
+        for near in (self.near_bound, -self.near_bound):
             rises, falls = a < self.bound * (1 - near), a > self.bound * near
             up = np.where(self.y > 0, rises, falls)
             low = np.where(self.y > 0, falls, rises)
@@ -282,5 +283,6 @@ def _part(
         bound = np.tile(bound, 2)
         if case.machine == "NuSVR":
             totals = (case.params["C"] * nu * w.sum() / 2,) * 2
-    program = Program(K, error, y, p, bound, totals)
-    return Part(program, rows, case.machine == "NuSVC", case.machine in REGRESSORS)
+    rescaled = case.machine == "NuSVC"
+    program = Program(K, error, y, p, bound, totals, NEAR_BOUND if rescaled else 0.0)
+    return Part(program, rows, rescaled, case.machine in REGRESSORS)
