@@ -49,6 +49,8 @@ class Case:
     options: dict[str, Any] = field(default_factory=dict)  # dpsvm's own
     cache_size: float = AMPLE
     n_jobs: int = 1
+    of_rows: np.ndarray | None = None  # which of those drawn, where some were left out
+    of_columns: np.ndarray | None = None
 
     @property
     def kernel(self) -> str:
@@ -73,6 +75,16 @@ class Case:
             queries=self.queries[:, rows] if square else self.queries,
             y=self.y[rows],
             weight=None if self.weight is None else self.weight[rows],
+            of_rows=rows if self.of_rows is None else self.of_rows[rows],
+        )
+
+    def with_columns(self, columns: np.ndarray) -> Case:
+        """The case with some of its columns."""
+        return replace(
+            self,
+            X=self.X[:, columns],
+            queries=self.queries[:, columns],
+            of_columns=columns if self.of_columns is None else self.of_columns[columns],
         )
 
 
@@ -300,7 +312,7 @@ def simpler(case: Case) -> Iterator[Case]:
     for name, value in plainer.items():
         if case.params.get(name, value) != value:
             yield replace(case, params=case.params | {name: value})
-    if case.kernel != "precomputed":
+    if case.kernel != "precomputed" and case.X.size <= FEW_NUMBERS:
         both = (case.X, case.queries)
         middle = np.round(case.X.mean(axis=0))
         for changed in ([Z - middle for Z in both], [np.round(Z) for Z in both]):
@@ -317,7 +329,7 @@ def smaller(case: Case) -> Iterator[Case]:
             yield case.taking(keep)
     if case.kernel != "precomputed":
         for keep in _subsets(d):
-            yield replace(case, X=case.X[:, keep], queries=case.queries[:, keep])
+            yield case.with_columns(keep)
 
 
 def _subsets(n: int) -> Iterator[np.ndarray]:
@@ -339,15 +351,19 @@ def snippet(case: Case) -> str:
     if case.X.size <= FEW_NUMBERS:
         lines += [f"{name} = {_told(value)}" for name, value in arrays.items()]
     else:
-        drawn = f"core_fuzz_cases.draw({case.seed}, {case.number})"
-        lines.append(f"# {case.X.shape} numbers of {drawn}")
+        square = case.kernel == "precomputed"
+        rows = "..." if case.of_rows is None else f"{case.of_rows.tolist()}"
+        columns = "" if case.of_columns is None else f"[:, {case.of_columns.tolist()}]"
+        lines.append(f"from core_fuzz_cases import draw; case = draw({case.seed}, {case.number})")
+        lines.append(f"rows = {rows}; X = case.X[rows]{'[:, rows]' if square else columns}")
+        lines.append("y = case.y[rows]")
+        lines.append(f"weight = {'None' if case.weight is None else 'case.weight[rows]'}")
     own = {"cache_size": case.cache_size, "n_jobs": case.n_jobs} | case.options
-    rows = f"X.astype({case.dtype!r})  # {case.container}"
     lines.append(f"own = {own}")
     lines.append(f"params = {case.params}")
-    lines.append(f"rows = {rows}")
+    lines.append(f"X = X.astype({case.dtype!r})  # {case.container}")
     for library, words in (("dpsvm", "**params, **own"), ("sklearn.svm", "**params")):
-        lines.append(f"print(vars({library}.{case.machine}({words}).fit(rows, y, weight)))")
+        lines.append(f"print(vars({library}.{case.machine}({words}).fit(X, y, weight)))")
     return "\n".join(lines)
 
 
