@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,13 @@ def test_profiles_sort_every_sample_into_a_phase() -> None:
         r"^  a5a float32 +[a-zA-Z ]+?  +(?:[\d.]+%|-) +([\d.]+)%", done.stdout, re.M
     )
     assert sum(map(float, shares)) == pytest.approx(100, abs=1)
+
+
+@pytest.mark.skipif(find_spec("clarabel") is None, reason="no clarabel")
+def test_core_fuzz_finds_nothing() -> None:
+    done = run_bench("core_fuzz.py", "--quick", "--count", "300")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "300 cases of seed 1, 0 failed" in done.stdout
 
 
 def test_symbols_belong_to_phases() -> None:
