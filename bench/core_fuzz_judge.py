@@ -27,7 +27,6 @@ from core_fuzz_fits import (
 )
 from core_fuzz_programs import (
     DOUBLE,
-    FLOAT,
     Fitted,
     Part,
     double_error,
@@ -284,8 +283,8 @@ def _judge_decisions(verdict: Verdict, case: Case, model: Any, fit: Fitted) -> N
     room = room + UNDERFLOW * np.abs(lines).sum(axis=1)  # where exp vanishes
     room = room + double_error(params, case.queries, case.X) @ np.abs(lines).T
     if computed_in_single(case):
-        # A float's worth of each kernel value is what the machine was trained without, too.
-        room = room + 1e-4 * np.ptp(expected, axis=0) + FLOAT * sizes
+        trained = kernel_values(params, case.X, case.X) @ lines.T
+        room = room + 1e-4 * np.ptp(trained, axis=0)
     off = np.abs(values.reshape(expected.shape) - expected)
     verdict.check("decisions", bool((off <= room).all()), f"{off.max()}, room {room.max()}")
     _judge_labels(verdict, case, model, queries, values.reshape(expected.shape))

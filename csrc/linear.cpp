@@ -22,6 +22,9 @@ constexpr Index kRound = 512;
 // A round ends when its own gap is this share of the gap over all variables at its start, or of the tolerance.
 constexpr double kShareOfGap = 0.1, kShareOfTol = 0.1;
 
+// Steps of a round at the most, or more where it has many variables.
+constexpr Index kRoundSteps = 100'000;
+
 // Rounds without a lower objective after which no more is to be hoped for.
 constexpr int kRoundsInVain = 30;
 
@@ -44,12 +47,11 @@ class LinearSolver {
     for (;;) {
       compute_v();
       progress_.gap = s_.gap();
-      if (stopped.value_or(StopReason::max_iter) == StopReason::max_iter && progress_.gap < options_.tol)
-        stopped = StopReason::stationary;
+      if (stopped != StopReason::cancelled && progress_.gap < options_.tol) stopped = StopReason::stationary;
       if (!stopped && in_vain()) stopped = StopReason::stalled;
       if (stopped) break;
       choose_round();
-      stopped = solve_round();
+      stopped = rounds_in_vain_ > 0 ? solve_round<double>() : solve_round<float>();
     }
     SolverResult result = result_at(s_);
     result.alpha = s_.alpha;
@@ -65,6 +67,7 @@ class LinearSolver {
     if (objective < lowest_ - 1e-15 * std::fabs(lowest_)) {
       lowest_ = objective;
       rounds_in_vain_ = 0;
+      return false;
     }
     return ++rounds_in_vain_ > kRoundsInVain;
   }
@@ -122,7 +125,8 @@ class LinearSolver {
     round_ = std::move(chosen);
   }
 
-  // Returns why the work is to stop, if it is.
+  // T is what kernel values are kept as. Returns why the work is to stop, if it is.
+  template <class T>
   std::optional<StopReason> solve_round() {
     Problem part;
     part.groups = s_.groups;
@@ -137,15 +141,24 @@ class LinearSolver {
     }
     KernelSpec kernel;
     kernel.type = KernelType::linear;
-    const auto q = make_qmatrix(make_kernel(matrix_, rows, kernel, pool_), cache_bytes_, false);
+    const auto q = make_qmatrix<T>(make_kernel(matrix_, rows, kernel, pool_), cache_bytes_, false);
     const auto selector = make_wss2();
     const SolverResult result = solve(part, *q, *selector, round_options(part), watch_, progress_);
     progress_.iteration = result.iterations;
     statistics_ += q->statistics();
     move(part, result.alpha);
-    // A round may stall, its kernel values being rounded to floats: move() saw what it was worth.
-    const bool ended = result.stop_reason == StopReason::stationary || result.stop_reason == StopReason::stalled;
-    return ended ? std::nullopt : std::optional(result.stop_reason);
+    // A round that did not get where it should, its kernel values being rounded, is over all the same: move() saw what
+    // it was worth.
+    const bool last = options_.max_iter >= 0 && progress_.iteration >= options_.max_iter;
+    switch (result.stop_reason) {
+      case StopReason::stationary:
+      case StopReason::stalled:
+        return std::nullopt;
+      case StopReason::max_iter:
+        return last ? std::optional(StopReason::max_iter) : std::nullopt;
+      default:
+        return result.stop_reason;
+    }
   }
 
   SolverOptions round_options(const Problem& part) const {
@@ -153,6 +166,8 @@ class LinearSolver {
     options.shrinking = false;
     options.semidefinite = false;  // what is said of the whole program does not hold for a part of it
     options.tol = kShareOfTol * options_.tol;
+    const std::int64_t last = progress_.iteration + std::max(kRoundSteps, 100 * part.size());
+    if (options.max_iter < 0 || last < options.max_iter) options.max_iter = last;
     if (part.size() < s_.size) options.tol = std::max(options.tol, kShareOfGap * progress_.gap);
     if (options.trace_every > 0) {
       const double others = s_.objective() - start_of(part).objective();

@@ -52,7 +52,7 @@ inline std::vector<Index> consecutive(Index first, Index last) {
   return rows;
 }
 
-inline bool is_singleprecision(const Matrix& matrix) {
+inline bool is_single_precision(const Matrix& matrix) {
   return std::visit(
       [](const auto& view) {
         return std::is_same_v<typename std::decay_t<decltype(view)>::Value, float>;

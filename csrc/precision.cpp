@@ -13,7 +13,8 @@ namespace {
 
 constexpr double kUnit = 1.0 / (1 << 24);  // u
 
-constexpr double kMostError = 3e-6, kShare = 3e-4;
+// Shares of what parts a row from most others, from near ones, and of the range of decision values.
+constexpr double kOfMost = 2e-6, kOfNear = 3e-4, kOfRange = 5e-5;
 
 // Rows whose neighbours are looked for, among how many, and which of these is near: the third of 128.
 constexpr Index kAnchors = 16, kSample = 128, kNear = 3;
@@ -52,8 +53,12 @@ double squared_distance(const CsrView<V, I>& view, Index i, Index j) {
   return sum;
 }
 
-// The squared distance from a row to its near neighbours in a sample of `count`, equal rows left out; 0 if it has too few.
-double near_distance(const Matrix& matrix, Index row, Index count) {
+struct Distances {
+  double near = 0, half = 0;  // squared, to near neighbours, and to the nearer half of all others
+};
+
+// From a row to a sample of `count`, equal rows left out; 0 if they are too few.
+Distances distances(const Matrix& matrix, Index row, Index count) {
   const Index n = row_count(matrix);
   std::vector<double> squared;
   squared.reserve(count);
@@ -63,10 +68,12 @@ double near_distance(const Matrix& matrix, Index row, Index count) {
       },
       matrix);
   squared.erase(std::remove(squared.begin(), squared.end(), 0.0), squared.end());
-  const auto rank = static_cast<std::size_t>(std::max<Index>(kNear * count / kSample, 1)) - 1;
-  if (squared.size() <= rank) return 0.0;
-  std::nth_element(squared.begin(), squared.begin() + rank, squared.end());
-  return squared[rank];
+  const Index rank = std::max<Index>(kNear * count / kSample, 1) - 1, middle = static_cast<Index>(squared.size()) / 2;
+  if (middle < rank || squared.empty()) return {};
+  std::nth_element(squared.begin(), squared.begin() + middle, squared.end());
+  const double half = squared[middle];
+  std::nth_element(squared.begin(), squared.begin() + rank, squared.begin() + middle + 1);
+  return {squared[rank], half};
 }
 
 }  // namespace
@@ -75,7 +82,7 @@ SinglePrecision::SinglePrecision(Machine machine, const KernelSpec& spec, const 
     : gamma_(spec.gamma) {
   const Index n = row_count(matrix);
   const bool rescaled = machine == Machine::nu_svc || machine == Machine::nu_svr;
-  if (!is_singleprecision(matrix) || spec.type != KernelType::rbf || rescaled || n < kFewest) return;
+  if (!is_single_precision(matrix) || spec.type != KernelType::rbf || rescaled || n < kFewest) return;
   const auto rows = consecutive(0, n);
   const auto squared = squared_norms<float>(matrix, rows, pool);
   const auto scale = [&](double terms) { return (1 + std::sqrt(terms) / 8) * gamma_; };
@@ -89,16 +96,27 @@ SinglePrecision::SinglePrecision(Machine machine, const KernelSpec& spec, const 
 
 double SinglePrecision::error(double scale, double squared_norm) { return kUnit * (0.5 + scale * squared_norm); }
 
+void SinglePrecision::limit(double norm, double range) {
+  allowed_ = std::min(allowed_, kOfRange * range / norm);
+  enough_ = enough_ && usual_ <= allowed_;
+}
+
 bool SinglePrecision::judge(const Matrix& matrix, const std::vector<float>& squared, double scale) {
-  if (!(error(scale, *std::max_element(squared.begin(), squared.end())) <= kMostError)) return false;
   const auto n = static_cast<Index>(squared.size());
-  allowed_ = kMostError;
+  std::vector<double> halves;
+  double allowed = 1.0;
   for (Index k = 0; k < kAnchors; ++k) {
     const Index row = (2 * k + 1) * n / (2 * kAnchors);
-    const double allowed = kShare * gamma_ * near_distance(matrix, row, std::min(n, kSample));
-    if (error(scale, squared[row]) > allowed) return false;
-    allowed_ = std::min(allowed_, allowed);
+    const auto [near, half] = distances(matrix, row, std::min(n, kSample));
+    if (!(error(scale, squared[row]) <= kOfNear * gamma_ * near)) return false;
+    allowed = std::min(allowed, kOfNear * gamma_ * near);
+    halves.push_back(half);
   }
+  std::nth_element(halves.begin(), halves.begin() + kAnchors / 2, halves.end());
+  const double most = kOfMost * std::min(gamma_ * halves[kAnchors / 2], 1.0);
+  if (!(error(scale, *std::max_element(squared.begin(), squared.end())) <= most)) return false;
+  usual_ = error(scale, std::accumulate(squared.begin(), squared.end(), 0.0) / static_cast<double>(n));
+  allowed_ = std::min(allowed, most);
   return true;
 }
 

@@ -5,15 +5,16 @@
 //
 //   e(x) = u (1/2 + s gamma |x|^2),   s = 1 + sqrt(entries of a row) / 8,
 //
-// however near the rows are to each other. Against this stands what a machine tells rows apart by: q(x), gamma times the
-// squared distance from x to its near neighbours. Far from the origin e grows, between distant clusters q vanishes. So
-// single precision is used where
+// however near the rows are to each other. Against this stands what a machine tells rows apart by: gamma times the squared
+// distance from x to its near neighbours, q(x), and to most others, Q (1 at the most). Far from the origin e grows;
+// between distant clusters q vanishes. So single precision is used where
 //
-//   e(x) <= 3e-6 for every row, and e(x) <= 3e-4 q(x) for a sample of them.
+//   e(x) <= 2e-6 Q for every row, and e(x) <= 3e-4 q(x) for a sample of them,
 //
-// Elsewhere all is computed in double precision: the results are those of the same numbers given in double precision, to
-// the bit. So it is for the nu machines, which are rescaled by what may be a small difference of large sums. Counts of
-// bits are exact: for samples of zeros and ones s is 0.
+// and for decision values, sums of coefficients c times kernel values, where also e(x) |c| <= 5e-5 of their range over
+// the training rows. Elsewhere all is computed in double precision: the results are those of the same numbers given in
+// double precision, to the bit. So it is for the nu machines, which are rescaled by what may be a small difference of
+// large sums. Counts of bits are exact: for samples of zeros and ones s is 0.
 #pragma once
 
 #include <vector>
@@ -36,13 +37,17 @@ class SinglePrecision {
   // Between a row with this squared norm and all of them.
   bool enough_for(float squared_norm) const { return enough_ && error(scale_, squared_norm) <= allowed_; }
 
+  // Kernel values are summed with coefficients of this Euclidean norm to values of this range.
+  void limit(double norm, double range);
+
  private:
   static double error(double scale, double squared_norm);
   bool judge(const Matrix& matrix, const std::vector<float>& squared, double scale);
 
   double gamma_ = 0;
   double scale_ = 0;    // s gamma, of rows that are not all zeros and ones
-  double allowed_ = 0;  // the error that a sampled row could have
+  double usual_ = 0;    // the error of a row of average squared norm
+  double allowed_ = 0;  // the error that another row may have
   bool enough_ = false;
 };
 

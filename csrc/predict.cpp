@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <cmath>
 #include <vector>
 
 #include "norms.hpp"
@@ -136,12 +137,22 @@ bool by_dots(const PredictInput& input, const std::vector<Index>& queries, const
   });
 }
 
+SinglePrecision precision_of(const PredictInput& input, ThreadPool& pool) {
+  SinglePrecision single(input.machine, input.kernel, input.support_vectors, pool);
+  if (!input.range) return single;
+  const Decision decision(input);
+  std::vector<double> squares(decision.pairs(), 0.0);
+  decision.for_each_coefficient([&](Index, Index pair, double c) { squares[pair] += c * c; });
+  for (Index pair = 0; pair < decision.pairs(); ++pair) single.limit(std::sqrt(squares[pair]), input.range[pair]);
+  return single;
+}
+
 // Each query by itself decides its precision, so that it has the same values in any company.
 bool by_dots(const PredictInput& input, double* out, Watch& watch) {
   ThreadPool pool(input.threads);
   const auto all = consecutive(0, row_count(input.x));
-  const SinglePrecision single(input.machine, input.kernel, input.support_vectors, pool);
-  if (!is_singleprecision(input.x) || !single.enough())
+  const SinglePrecision single = precision_of(input, pool);
+  if (!is_single_precision(input.x) || !input.range || !single.enough())
     return by_dots(input, all, squared_norms<double>(input.x, all, pool), out, pool, watch);
 
   const auto squared = squared_norms<float>(input.x, all, pool);

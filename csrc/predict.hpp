@@ -15,6 +15,7 @@ struct PredictInput {
   Index n_sv = 0;
   const double* dual_coef = nullptr;      // [max(classes - 1, 1)][n_sv], as in Model
   const double* rho = nullptr;            // [pairs]
+  const double* range = nullptr;          // [pairs] of the decision values over the training rows; null: not known
   const std::int32_t* n_support = nullptr;  // [classes]
   Machine machine = Machine::c_svc;
   Index classes = 0;                 // classification only; otherwise there is one value a query

@@ -164,8 +164,8 @@ class Solver {
     result.iterations = iterations_;
     result.draws = selector_.draws();
     result.stop_reason = *stopped_;
-    const bool limited = *stopped_ == StopReason::max_iter || *stopped_ == StopReason::stalled;
-    if (limited && result.gap < options_.tol) result.stop_reason = StopReason::stationary;
+    const bool told_to = *stopped_ == StopReason::cancelled || *stopped_ == StopReason::exhausted;
+    if (!told_to && result.gap < options_.tol) result.stop_reason = StopReason::stationary;
     return result;
   }
 
@@ -197,6 +197,7 @@ SolverResult result_at(const State& s) {
   }
   result.objective = s.objective();
   result.gap = s.gap();
+  result.range = s.range();
   return result;
 }
 

@@ -38,6 +38,7 @@ struct SolverResult {
   double r = kUnknown;            // nu machines: half the sum of the two groups' offsets; NaN for the others
   double objective = kUnknown;
   double gap = kUnknown;          // m - M over all variables
+  double range = kUnknown;        // of sum of y a K over the samples
   std::int64_t iterations = 0;
   std::int64_t draws = 0;         // randomised selections
   StopReason stop_reason = StopReason::stationary;

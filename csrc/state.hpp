@@ -75,6 +75,16 @@ struct State {
     return sum / 2;
   }
 
+  // Of sum of y_s a_s K_st, which v takes from v_zero.
+  double range() const {
+    double least = std::numeric_limits<double>::infinity(), most = -least;
+    for (Index t = 0; t < size; ++t) {
+      least = std::min(least, v_zero[t] - v[t]);
+      most = std::max(most, v_zero[t] - v[t]);
+    }
+    return most - least;
+  }
+
   // The multiplier of a group's equality constraint: the mean of y G (nu machines: of G) over the free variables, or
   // the middle of the interval the others allow.
   double offset(int g) const {

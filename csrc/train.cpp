@@ -163,6 +163,7 @@ Solved finished(const MachineSpec& spec, const Problem& problem, Index n, Report
     const double r = result.r;
     for (double& c : solved.coefficient) c /= r;
     result.rho /= r;
+    result.range /= std::fabs(r);
     result.objective /= r * r;
     require_margin(result);
   }

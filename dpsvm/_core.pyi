@@ -66,6 +66,7 @@ def decision_values(
     coef0: float = 0.0,
     degree: int = 3,
     support: NDArray[np.int32] | None = None,
+    decision_range: NDArray[np.float64] | None = None,
     threads: int = 1,
 ) -> NDArray[np.float64]:
     """Decision values with LIBSVM's signs, shape (rows of X, pairs of classes or 1).
@@ -74,6 +75,8 @@ def decision_values(
         rows.
     support_vectors: dense or CSR with the columns of X; unused for ``kernel="precomputed"``, where
         ``support`` gives the columns of X that count.
+    decision_range: of the decision values over the training rows, for each pair. Without it, or
+        where rounding would show in it, float32 rows are computed in double precision.
     """
 
 def cpu_level() -> str:

@@ -114,7 +114,7 @@ cdef extern from "train.hpp" namespace "dpsvm" nogil:
         Index active
 
     cdef cppclass SolverResult:
-        double rho, r, objective, gap
+        double rho, r, objective, gap, range
         int64_t iterations, draws
         StopReason stop_reason
 
@@ -161,6 +161,7 @@ cdef extern from "predict.hpp" namespace "dpsvm" nogil:
         Index n_sv
         const double* dual_coef
         const double* rho
+        const double* range
         const int32_t* n_support
         Machine machine
         Index classes
@@ -310,6 +311,7 @@ cdef _report(CReport& report):
         objective=report.result.objective,
         rho=report.result.rho,
         gap=report.result.gap,
+        decision_range=report.result.range,
         stop_reason=_STOP_REASONS[<int> report.result.stop_reason],
         n_sv=report.n_sv,
         n_bsv=report.n_bsv,
@@ -382,7 +384,7 @@ def train(X, y, *, machine, kernel, double gamma=1.0, double coef0=0.0, int degr
 
 
 def decision_values(X, support_vectors, dual_coef, rho, n_support, *, machine, kernel, double gamma=1.0,
-                    double coef0=0.0, int degree=3, support=None, int threads=1):
+                    double coef0=0.0, int degree=3, support=None, decision_range=None, int threads=1):
     """Decision values of a model, one column for each pair of classes; see the stub file for the arguments."""
     cdef PredictInput data
     cdef _Monitor hook = _Monitor(None)
@@ -413,6 +415,7 @@ def decision_values(X, support_vectors, dual_coef, rho, n_support, *, machine, k
     data.n_sv = coefficients.shape[1]
     data.dual_coef = &coefficients[0, 0] if data.n_sv else NULL
     data.rho = _doubles(rho, pairs, "rho")
+    data.range = _doubles(decision_range, pairs, "decision_range")
     data.n_support = &counts[0]
     data.machine = <Machine> <int> _named(_MACHINES, machine, "machine")
     data.classes = classes

@@ -38,6 +38,8 @@ class Report:
     """Of ``seconds``, those spent computing kernel values."""
     cache_hits: int = 0
     """Kernel rows served without computing."""
+    decision_range: float = float("nan")
+    """Largest less smallest decision value over the training rows."""
     nu: float = float("nan")
     """Sum of alpha / (C l), for C-SVC and epsilon-SVR with equal bounds."""
     r: float = float("nan")

@@ -142,6 +142,7 @@ class Task:
             solution.rho,
             solution.n_support,
             machine="c-svc",
+            decision_range=np.array([solution.reports[0].decision_range]),
             **self.parameters().kernel_options(),
         )[:, 0]
 

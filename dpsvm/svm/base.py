@@ -278,6 +278,7 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
         self.dual_gap_ = float(gaps[0]) if one else gaps
         self.objective_ = float(objectives[0]) if one else objectives
         self.fit_status_ = int(not np.all(reasons == "stationary"))
+        self._decision_range = np.array([report.decision_range for report in reports])
         self.n_selections_ = sum(report.n_selections for report in reports)
         self.privacy_guarantee_ = None
 

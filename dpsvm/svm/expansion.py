@@ -42,6 +42,7 @@ class Expansion:
         rho: Any,  # [pairs]; one number without classes
         columns: int,  # of the rows to decide; for a precomputed kernel, the training rows
         n_classes: int = 1,  # 1 without classes
+        decision_range: Any = None,  # [pairs] over the training rows, if it is known
     ) -> None:
         self.parameters = parameters
         self.columns = columns
@@ -50,6 +51,7 @@ class Expansion:
         pairs = max(pair_count(n_classes), 1)
         self.dual_coef = _floats("dual_coef_", dual_coef, (max(n_classes - 1, 1), n_vectors))
         self.rho = _floats("intercept_", rho, (pairs,))
+        self.decision_range: Floats | None = decision_range
         self.support: NDArray[np.int32] | None = None
         self.support_vectors: Any = None
         if parameters.kernel == "precomputed":
@@ -68,6 +70,7 @@ class Expansion:
             self.rho,
             self.n_support,
             support=self.support,
+            decision_range=self.decision_range,
             machine=self.parameters.machine,
             threads=threads,
             **self.parameters.kernel_options(),

@@ -34,6 +34,7 @@ class FittedSVM:
     dual_coef_: Any
     intercept_: Floats
     shape_fit_: tuple[int, ...]
+    _decision_range: Floats  # over the training rows, for each pair of classes
     _parameters: Parameters  # those of the fit, whatever set_params has done since
     _kernel_function: Callable[[Any, Any], Any] | None  # a callable kernel
     _kernel_rows: Any  # the training rows a callable kernel reads
@@ -70,6 +71,7 @@ class FittedSVM:
                 rho=-sign * self.intercept_,
                 columns=self.shape_fit_[0 if precomputed else 1],
                 n_classes=len(self.classes_) if self._machine in CLASSIFIERS else 1,
+                decision_range=self._decision_range,
             )
         except (TypeError, ValueError) as error:
             name = type(self).__name__
