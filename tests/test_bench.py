@@ -82,6 +82,13 @@ def test_core_fuzz_finds_nothing() -> None:
     assert "300 cases of seed 1, 0 failed" in done.stdout
 
 
+@pytest.mark.parametrize("case", [41, 1012, 3429, 3542, 4361])  # each of them failed once
+def test_cases_that_the_core_fuzz_found_stay_mended(case: int) -> None:
+    pytest.importorskip("clarabel")
+    done = run_bench("core_fuzz.py", "--case", str(case))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_symbols_belong_to_phases() -> None:
     command = [sys.executable, "-m", "doctest", str(BENCH / "phases.py")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -72,6 +72,11 @@ def test_huge_kernel_values_end_or_are_refused_by_name(degree: int, gamma: float
             machine.fit(X, y)
 
 
+def run_dpsvm(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "dpsvm", *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
 def one_feature() -> tuple[np.ndarray, np.ndarray]:
     """Rows whose kernel, of rank one, is anything but positive semidefinite in single precision."""
     x = np.random.default_rng(0).normal(0, 3, 20)
@@ -100,13 +105,7 @@ def test_a_stall_is_a_warning_on_the_command_line(tmp_path: Path) -> None:
         *("train", "-t", "1", "-d", "6", "-g", "30", "-c", "1e6", "-q"),
         *("--max-iter", "-1", "rows"),
     ]
-    done = subprocess.run(
-        [sys.executable, "-m", "dpsvm", *words],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_dpsvm(words, tmp_path)
     assert done.returncode == 0, done.stderr
     assert "1 of 1 problems stalled (scale the features" in done.stderr
 
@@ -178,13 +177,7 @@ def test_nu_at_its_limit_leaves_the_offset_undetermined_and_says_so() -> None:
 def test_no_margin_is_one_line_and_exit_code_2(folds: list[str], tmp_path: Path) -> None:
     (tmp_path / "four").write_text("0 1:1\n0 1:1\n1 1:1\n1 1:1\n")
     words = ["train", "-s", "1", "-n", "0.5", "-t", "0", *folds, "four"]
-    done = subprocess.run(
-        [sys.executable, "-m", "dpsvm", *words],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_dpsvm(words, tmp_path)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "four: the classes overlap so far that nu leaves no margin" in done.stderr
