@@ -6,8 +6,7 @@
 //   f(a) - f(a') = 1/2 sum of (a_t - a'_t) (G_t + G'_t),   G_t = -y_t v_t,
 //
 // exactly, f being quadratic. Kernel values that are too coarse for the differences between samples, or steps too short
-// for the alphas to change, leave promises unkept for ever: a slow fit keeps them. After kPatience iterations a stall is
-// proved where
+// for the alphas to change, leave promises unkept for ever: a slow fit keeps them. A stall is proved where
 //
 //   (a) the promises of a window and what became of them differ by more than half of the promised, or
 //   (b) the kernel is positive semidefinite, and f is below p'a: then a'Qa, which is |w|^2, would be negative.
@@ -24,7 +23,8 @@ namespace dpsvm {
 
 class Descent {
  public:
-  explicit Descent(bool semidefinite) : semidefinite_(semidefinite) {}
+  // Nothing is judged before `patience` iterations.
+  Descent(bool semidefinite, std::int64_t patience) : semidefinite_(semidefinite), patience_(patience) {}
 
   // Where the solver starts, or goes on after the active variables have changed.
   void begin(const State& s) {
@@ -65,7 +65,7 @@ class Descent {
     const bool broken = !(std::fabs(kept_ - promised_) <= promised_ / 2);
     promised_ = kept_ = 0.0;
     steps_ = 0;
-    return all_steps_ >= kPatience && (broken || (semidefinite_ && bends_down(s)));
+    return all_steps_ >= patience_ && (broken || (semidefinite_ && bends_down(s)));
   }
 
  private:
@@ -77,9 +77,10 @@ class Descent {
   }
 
   static constexpr double kRounding = 1e-3;
-  static constexpr std::int64_t kWindow = 100'000, kPatience = 1'000'000;  // iterations
+  static constexpr std::int64_t kWindow = 100'000;  // iterations
 
   bool semidefinite_;
+  std::int64_t patience_;
   double objective_ = 0.0;  // f
   double promised_ = 0.0, kept_ = 0.0;  // decreases in this window
   std::int64_t steps_ = 0, all_steps_ = 0;

@@ -152,7 +152,6 @@ class LinearSolver {
     const bool last = options_.max_iter >= 0 && progress_.iteration >= options_.max_iter;
     switch (result.stop_reason) {
       case StopReason::stationary:
-      case StopReason::stalled:
         return std::nullopt;
       case StopReason::max_iter:
         return last ? std::optional(StopReason::max_iter) : std::nullopt;

@@ -13,8 +13,12 @@ namespace {
 
 constexpr double kUnit = 1.0 / (1 << 24);  // u
 
-// Shares of what parts a row from most others, from near ones, and of the range of decision values.
-constexpr double kOfMost = 2e-6, kOfNear = 3e-4, kOfRange = 5e-5;
+// Shares of what parts a row from most others, in the mean and of every row, from near ones, and of the range of decision
+// values.
+constexpr double kOfMost = 1e-6, kOfMostEach = 3e-6, kOfNear = 3e-4, kOfRange = 5e-5;
+
+// Beyond, gamma or the squares it is multiplied with leave the range of floats.
+constexpr double kLeastGamma = 1e-30, kMostGamma = 1e30;
 
 // Rows whose neighbours are looked for, among how many, and which of these is near: the third of 128.
 constexpr Index kAnchors = 16, kSample = 128, kNear = 3;
@@ -82,10 +86,12 @@ SinglePrecision::SinglePrecision(Machine machine, const KernelSpec& spec, const 
     : gamma_(spec.gamma) {
   const Index n = row_count(matrix);
   const bool rescaled = machine == Machine::nu_svc || machine == Machine::nu_svr;
-  if (!is_single_precision(matrix) || spec.type != KernelType::rbf || rescaled || n < kFewest) return;
+  if (!is_single_precision(matrix) || spec.type != KernelType::rbf || rescaled || n < kFewest ||
+      !(gamma_ >= kLeastGamma && gamma_ <= kMostGamma))
+    return;
   const auto rows = consecutive(0, n);
   const auto squared = squared_norms<float>(matrix, rows, pool);
-  const auto scale = [&](double terms) { return (1 + std::sqrt(terms) / 8) * gamma_; };
+  const auto scale = [&](double terms) { return (1 + std::sqrt(terms) / 4) * gamma_; };
   scale_ = scale(static_cast<double>(column_count(matrix)));
   enough_ = judge(matrix, squared, scale_);
   if (enough_) return;
@@ -113,11 +119,11 @@ bool SinglePrecision::judge(const Matrix& matrix, const std::vector<float>& squa
     halves.push_back(half);
   }
   std::nth_element(halves.begin(), halves.begin() + kAnchors / 2, halves.end());
-  const double most = kOfMost * std::min(gamma_ * halves[kAnchors / 2], 1.0);
-  if (!(error(scale, *std::max_element(squared.begin(), squared.end())) <= most)) return false;
+  const double far = std::min(gamma_ * halves[kAnchors / 2], 1.0);
+  const double largest = error(scale, *std::max_element(squared.begin(), squared.end()));
   usual_ = error(scale, std::accumulate(squared.begin(), squared.end(), 0.0) / static_cast<double>(n));
-  allowed_ = std::min(allowed, most);
-  return true;
+  allowed_ = std::min(allowed, kOfMostEach * far);
+  return usual_ <= kOfMost * far && largest <= kOfMostEach * far;
 }
 
 }  // namespace dpsvm

@@ -1,15 +1,15 @@
 // Where single precision is enough for the kernel values of rbf.
 //
 // In single precision, u = 2^-24, the distance of two rows is computed from dot products whose sums of k terms are off by
-// about u (1 + sqrt(k) / 8) |x|^2: the kernel value is off by
+// about u (1 + sqrt(k) / 4) |x|^2: the kernel value is off by
 //
-//   e(x) = u (1/2 + s gamma |x|^2),   s = 1 + sqrt(entries of a row) / 8,
+//   e(x) = u (1/2 + s gamma |x|^2),   s = 1 + sqrt(entries of a row) / 4,
 //
 // however near the rows are to each other. Against this stands what a machine tells rows apart by: gamma times the squared
 // distance from x to its near neighbours, q(x), and to most others, Q (1 at the most). Far from the origin e grows;
 // between distant clusters q vanishes. So single precision is used where
 //
-//   e(x) <= 2e-6 Q for every row, and e(x) <= 3e-4 q(x) for a sample of them,
+//   e(x) <= 1e-6 Q in the mean, <= 3e-6 Q for every row, and <= 3e-4 q(x) for a sample of them,
 //
 // and for decision values, sums of coefficients c times kernel values, where also e(x) |c| <= 5e-5 of their range over
 // the training rows. Elsewhere all is computed in double precision: the results are those of the same numbers given in

@@ -89,6 +89,10 @@ Problem cold_start(const MachineSpec& spec, const Vector& target, const Vector& 
 
 Problem make_problem(const MachineSpec& spec, const Vector& target, const Vector& weight, const double* start) {
   Problem problem = cold_start(spec, target, weight);
+  for (const double bound : problem.bound)
+    if (!(bound > 0 && std::isfinite(bound)))
+      throw InvalidInput("the bound of a coefficient, C times the weights of its sample, is " +
+                         std::string(bound > 0 ? "infinite" : "zero") + ": take others");
   if (!start) return problem;
   if (problem.groups == 2) throw InvalidInput("a start is not offered for the nu machines");
 

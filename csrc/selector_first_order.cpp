@@ -1,6 +1,8 @@
 // Selections by violation alone: the maximal violating pair (Keerthi et al. 2001, WSS 1), and two that take any pair
 // whose violation is at least a share sigma of the largest (Chen, Fan, Lin 2006, constant-factor WSS 3 and WSS 4), here
 // drawn uniformly.
+#include <cmath>
+
 #include "selector.hpp"
 
 namespace dpsvm {
@@ -46,7 +48,7 @@ class RandomSelector : public Selector {
 };
 
 // Uniform over the qualifying pairs, by rejection from the variables that occur in one. The maximal violating pair
-// always qualifies, so the sets are not empty and the loop ends.
+// always qualifies where the gap is finite, so the sets are not empty and the loop ends.
 class Wss3 final : public RandomSelector {
  public:
   using RandomSelector::RandomSelector;
@@ -54,6 +56,7 @@ class Wss3 final : public RandomSelector {
   Choice select(const State& s, QMatrix&, double tol) override {
     const Violation worst = widest_violation(s);
     if (worst.gap < tol) return {Choice::Kind::stationary, -1, -1, worst.gap};
+    if (std::isinf(worst.gap)) return {Choice::Kind::pair, worst.top.index, worst.bottom.index, worst.gap};
     const double needed = sigma_ * worst.gap;
     const auto ups = at_least(s, up_bit(worst.group), worst.bottom.value + needed);
     const auto lows = at_most(s, low_bit(worst.group), worst.top.value - needed);
@@ -72,6 +75,7 @@ class Wss4 final : public RandomSelector {
   Choice select(const State& s, QMatrix&, double tol) override {
     const Violation worst = widest_violation(s);
     if (worst.gap < tol) return {Choice::Kind::stationary, -1, -1, worst.gap};
+    if (std::isinf(worst.gap)) return {Choice::Kind::pair, worst.top.index, worst.bottom.index, worst.gap};
     const auto lows = at_most(s, low_bit(worst.group), worst.top.value - sigma_ * worst.gap);
     ++draws_;
     return {Choice::Kind::pair, worst.top.index, draw(lows), worst.gap};

@@ -22,7 +22,7 @@ class Solver {
   Solver(const Problem& problem, QMatrix& q, Selector& selector, const SolverOptions& options, Watch& watch,
          Progress progress)
       : q_(q), selector_(selector), options_(options), shrinker_(options.tol),
-        descent_(options.semidefinite), pulse_(watch), progress_(progress),
+        descent_(options.semidefinite, libsvm_cap(problem.size())), pulse_(watch), progress_(progress),
         iterations_(progress.iteration) {
     start(problem);
   }
@@ -44,6 +44,7 @@ class Solver {
         stopped_ = pair.kind == Choice::Kind::stationary ? StopReason::stationary : StopReason::exhausted;
         break;
       }
+      if (std::isinf(pair.gap)) throw_overflow();
       update(pair.i, pair.j);
       ++iterations_;
       progress_.gap = pair.gap;
@@ -157,8 +158,6 @@ class Solver {
   SolverResult finish() {
     unshrink(s_, q_);
     SolverResult result = v_is_known_ ? result_at(s_) : SolverResult{};
-    if (v_is_known_ && !std::isfinite(result.objective))
-      throw InvalidInput("sums of coefficients times kernel values overflow: scale the features, or lower C");
     result.alpha.resize(s_.size);
     for (Index t = 0; t < s_.size; ++t) result.alpha[s_.original[t]] = s_.alpha[t];
     result.iterations = iterations_;
@@ -184,6 +183,10 @@ class Solver {
 };
 
 }  // namespace
+
+void throw_overflow() {
+  throw InvalidInput("sums of coefficients times kernel values overflow: scale the features, or lower C");
+}
 
 SolverResult result_at(const State& s) {
   SolverResult result;

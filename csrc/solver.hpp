@@ -1,6 +1,7 @@
 // Sequential minimal optimisation.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <limits>
 #include <vector>
@@ -30,6 +31,9 @@ struct SolverOptions {
   ThreadPool* pool = nullptr;  // threads that may share the passes over all variables
 };
 
+// Iterations after which LIBSVM gives up on so many variables.
+inline std::int64_t libsvm_cap(Index variables) { return std::max<std::int64_t>(10'000'000, 100 * variables); }
+
 inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 struct SolverResult {
@@ -44,12 +48,14 @@ struct SolverResult {
   StopReason stop_reason = StopReason::stationary;
 };
 
+[[noreturn]] void throw_overflow();
+
 // rho, r, objective and gap where nothing is shrunk and State::top is current.
 SolverResult result_at(const State& state);
 
 // Requires a feasible problem.alpha and q over the problem's variables, in their order (q is reordered on the way).
-// Ensures: alpha is feasible, and `stationary` only if gap < tol over all variables; throws InvalidInput where sums of
-// alphas times kernel values overflow. A solve cancelled before its start
+// Ensures: alpha is feasible, and `stationary` only if gap < tol over all variables; throws InvalidInput where the
+// gap overflows. A solve cancelled before its start
 // was known has NaN for rho, r, objective and gap. Iterations are counted from progress.iteration on.
 SolverResult solve(const Problem& problem, QMatrix& q, Selector& selector, const SolverOptions& options, Watch& watch,
                    Progress progress);

@@ -106,9 +106,9 @@ class Smo {
 
  private:
   // Begins anew: where the steps have led is no better than what they promised. Goes on from each end that is reached:
-  // v, summed anew, tells whether it is one. LIBSVM's cap of iterations is added, so that this ends.
+  // v, summed anew, tells whether it is one. Half of LIBSVM's cap of iterations is added, so that this ends.
   SolverResult with_doubles(std::int64_t done) {
-    const std::int64_t cap = done + std::max(kCap, 100 * problem_.size());
+    const std::int64_t cap = done + libsvm_cap(problem_.size()) / 2;
     const bool capped = solver_.max_iter < 0 || cap < solver_.max_iter;
     if (capped) solver_.max_iter = cap;
     for (;;) {
@@ -130,8 +130,6 @@ class Smo {
     statistics_ += q->statistics();
     return result;
   }
-
-  static constexpr Index kCap = 10'000'000;
 
   const Fit& fit_;
   const Task& task_;
@@ -158,13 +156,14 @@ Solved finished(const MachineSpec& spec, const Problem& problem, Index n, Report
   const bool has_nu = spec.machine == Machine::c_svc || spec.machine == Machine::epsilon_svr;
   report.nu = has_nu ? sum / (common_value(problem.bound) * static_cast<double>(n)) : kNaN;
 
+  if (result.stop_reason != StopReason::cancelled && !std::isfinite(result.objective)) throw_overflow();
   require_offset(spec, result);
   if (spec.machine == Machine::nu_svc) {
     const double r = result.r;
     for (double& c : solved.coefficient) c /= r;
     result.rho /= r;
     result.range /= std::fabs(r);
-    result.objective /= r * r;
+    result.objective = result.objective / r / r;
     require_margin(result);
   }
   result.alpha.clear();

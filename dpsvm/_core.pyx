@@ -329,7 +329,7 @@ cdef _report(CReport& report):
 
 def train(X, y, *, machine, kernel, double gamma=1.0, double coef0=0.0, int degree=3, double C=1.0, double nu=0.5,
           double epsilon=0.1, double tol=1e-3, size_t cache_bytes=200 << 20, bint shrinking=True, int64_t max_iter=-1,
-          double time_limit=float("inf"), str solver="smo", str selector="wss2", double selection_epsilon=1.0,
+          double time_limit=float("inf"), solver="smo", selector="wss2", double selection_epsilon=1.0,
           double sigma=0.5, seed=None, int threads=1, sample_weight=None, class_weight=None, alpha=None,
           int64_t trace_every=0, monitor=None):
     """Fits one machine; see the stub file for the arguments."""
@@ -370,6 +370,10 @@ def train(X, y, *, machine, kernel, double gamma=1.0, double coef0=0.0, int degr
     try:
         with nogil:
             model = c_train(data, options, watch[0])
+    except Exception:
+        if hook.error is not None:
+            raise hook.error
+        raise
     finally:
         del watch
     if hook.error is not None:

@@ -163,6 +163,72 @@ def test_sums_that_overflow_are_refused() -> None:
         SVR(kernel="rbf", C=1e308).fit(X, np.arange(40) * 1e300)
 
 
+@pytest.mark.parametrize("selector", ["wss1", "wss2", "wss3", "wss4", "dpwss"])
+@pytest.mark.filterwarnings("ignore::dpsvm.PrivacyLeakWarning")
+def test_bounds_and_gaps_that_overflow_are_refused_by_every_selector(selector: str) -> None:
+    random = np.random.default_rng(0)
+    gram, y = random.normal(size=(60, 60)), np.arange(60) % 2
+    weight = 10.0 ** random.choice([-300, 300, 0, 10], size=60)
+    options = {"kernel": "precomputed", "selector": selector, "random_state": 0}
+    with pytest.raises(ValueError, match=r"the bound of a coefficient, .* is infinite"):
+        SVC(C=1e38, **options).fit(gram, y, sample_weight=weight)
+    with pytest.raises(ValueError, match="overflow"):
+        SVC(C=1e7, **options).fit(1e30 * gram, y, sample_weight=weight)
+
+
+def test_bounds_that_vanish_are_refused() -> None:
+    X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
+    with pytest.raises(ValueError, match=r"the bound of a coefficient, .* is zero"):
+        SVC(kernel="linear", C=1e-300).fit(X, y, sample_weight=[1e-30] * 4)
+
+
+def test_a_tiny_nu_has_finite_numbers() -> None:
+    machine = NuSVC(nu=1e-200).fit(np.eye(2), [0, 1])
+    assert np.isfinite(machine.objective_)
+    assert np.isfinite(machine.dual_coef_).all()
+
+
+def test_the_solver_that_keeps_w_notices_that_sums_overflow() -> None:
+    X = np.random.default_rng(1).standard_cauchy((5, 8))
+    machine = OneClassSVM(kernel="linear", nu=0.5, solver="decomposition")
+    with pytest.raises(ValueError, match="overflow"):
+        machine.fit(X, sample_weight=[1e200] * 3 + [1.0] * 2)
+
+
+def test_names_may_be_numpys() -> None:
+    machine = SVC(selector=np.str_("wss2"), solver=np.str_("smo"))
+    assert machine.fit([[0.0], [1.0]], [0, 1]).stop_reason_ == "stationary"
+
+
+# scikit-learn needs 3,747,318 and 1,793,559 iterations; a stall must not be seen in them.
+@pytest.mark.parametrize("machine", ["SVR", "SVC"])
+def test_a_long_fit_takes_libsvms_path_to_its_end(machine: str) -> None:
+    sklearn_svm = pytest.importorskip("sklearn.svm")
+    if machine == "SVR":
+        x = [
+            -4323.574910491683, 3524.2768371080097, 2755.8755104154334, -5769.874208738652,
+            3730.944179242522, 2381.726969302901, 1809.3185694895596, 7844.109381272497,
+            -1166.3059724991108, 369.26871103033204,
+        ]  # fmt: skip
+        y = [
+            1.5183469156449092, 0.38559499972676387, -0.633256766265152, -1.307427366931051,
+            0.3408269587030669, 0.8967532968527886, -1.0943543780298521, 1.425056501189162,
+            -1.1130265857878254, -0.3554704095375167,
+        ]  # fmt: skip
+        settings = {"gamma": 0.001, "C": 0.01}
+    else:
+        x = [-7408, 6433, 13035, -7771, 10100, 4580, 3513, -2624, 5203, -3964]
+        x += [7638, 909, -2674, -10147, -9778, 16421, 7129, 1923, 4264, 18730]
+        y = [0, 1, 0, 1, 0, 1, 0, 0, 0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0]
+        settings = {"gamma": 1e-5, "C": 0.1}
+    settings |= {"kernel": "poly", "degree": 2, "coef0": 1.0}
+    X = np.array(x, dtype=np.float64)[:, np.newaxis]
+    theirs = getattr(sklearn_svm, machine)(**settings).fit(X, y)
+    ours = {"SVR": SVR, "SVC": SVC}[machine](**settings).fit(X, y)
+    assert int(np.sum(ours.n_iter_)) == int(np.sum(theirs.n_iter_)) > 1_000_000
+    np.testing.assert_allclose(ours.dual_coef_, theirs.dual_coef_, rtol=1e-9)
+
+
 def test_nu_at_its_limit_leaves_the_offset_undetermined_and_says_so() -> None:
     X, y = cloud()
     nu = 2 * min(y.sum(), 40 - y.sum()) / 40

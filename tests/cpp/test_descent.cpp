@@ -38,7 +38,7 @@ constexpr std::int64_t kPatience = 1'000'000;
 // Every step takes a millionth of the way; says when the stall is found, or 0.
 std::int64_t steps_until_stalled(bool semidefinite, double curvature) {
   Walk walk(100.0);
-  Descent descent(semidefinite);
+  Descent descent(semidefinite, kPatience);
   descent.begin(walk.s, walk.s.objective());
   const double step = 1e-6;
   for (std::int64_t k = 1; k <= 3 * kPatience; ++k) {
@@ -59,7 +59,7 @@ void kept_promises_are_no_stall() { CHECK_EQUAL(steps_until_stalled(true, 0.1), 
 // The objective comes down twice as fast as promised: v does not feel the curvature.
 void broken_promises_are_one_after_much_patience() {
   Walk walk(100.0);
-  Descent descent(false);
+  Descent descent(false, kPatience);
   descent.begin(walk.s, 0.0);
   std::int64_t k = 0;
   for (bool stalled = false; !stalled && k < 2 * kPatience;) {
@@ -74,7 +74,7 @@ void broken_promises_are_one_after_much_patience() {
 // Steps that promise and change nothing.
 void swallowed_steps_are_one() {
   Walk walk(1.0);
-  Descent descent(false);
+  Descent descent(false, kPatience);
   descent.begin(walk.s, 0.0);
   bool stalled = false;
   for (std::int64_t k = 0; k < kPatience; ++k) {
