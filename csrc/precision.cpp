@@ -20,8 +20,8 @@ constexpr double kOfMost = 1e-6, kOfMostEach = 3e-6, kOfNear = 3e-4, kOfRange = 
 // Beyond, gamma or the squares it is multiplied with leave the range of floats.
 constexpr double kLeastGamma = 1e-30, kMostGamma = 1e30;
 
-// Rows whose neighbours are looked for, among how many, and which of these is near: the third of 128.
-constexpr Index kAnchors = 16, kSample = 128, kNear = 3;
+// Rows whose neighbours are looked for, among how many, and which of these is near.
+constexpr Index kAnchors = 8, kSample = 96, kNear = 2;
 
 // Fewer rows cannot tell how near they usually are.
 constexpr Index kFewest = 16;
