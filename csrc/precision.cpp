@@ -103,8 +103,10 @@ SinglePrecision::SinglePrecision(Machine machine, const KernelSpec& spec, const 
 double SinglePrecision::error(double scale, double squared_norm) { return kUnit * (0.5 + scale * squared_norm); }
 
 void SinglePrecision::limit(double norm, double range) {
-  allowed_ = std::min(allowed_, kOfRange * range / norm);
-  enough_ = enough_ && usual_ <= allowed_;
+  if (norm == 0) return;
+  const double most = kOfRange * range / norm;  // NaN where the range is not known
+  enough_ = enough_ && usual_ <= most;
+  allowed_ = std::min(allowed_, most);
 }
 
 bool SinglePrecision::judge(const Matrix& matrix, const std::vector<float>& squared, double scale) {

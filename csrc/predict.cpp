@@ -137,9 +137,9 @@ bool by_dots(const PredictInput& input, const std::vector<Index>& queries, const
   });
 }
 
+// The range of the decision values is known.
 SinglePrecision precision_of(const PredictInput& input, ThreadPool& pool) {
   SinglePrecision single(input.machine, input.kernel, input.support_vectors, pool);
-  if (!input.range) return single;
   const Decision decision(input);
   std::vector<double> squares(decision.pairs(), 0.0);
   decision.for_each_coefficient([&](Index, Index pair, double c) { squares[pair] += c * c; });
@@ -151,9 +151,12 @@ SinglePrecision precision_of(const PredictInput& input, ThreadPool& pool) {
 bool by_dots(const PredictInput& input, double* out, Watch& watch) {
   ThreadPool pool(input.threads);
   const auto all = consecutive(0, row_count(input.x));
+  const auto in_double = [&](const std::vector<Index>& queries) {
+    return by_dots(input, queries, squared_norms<double>(input.x, queries, pool), out, pool, watch);
+  };
+  if (!is_single_precision(input.x) || !input.range) return in_double(all);
   const SinglePrecision single = precision_of(input, pool);
-  if (!is_single_precision(input.x) || !input.range || !single.enough())
-    return by_dots(input, all, squared_norms<double>(input.x, all, pool), out, pool, watch);
+  if (!single.enough()) return in_double(all);
 
   const auto squared = squared_norms<float>(input.x, all, pool);
   std::vector<Index> near, far;
@@ -166,8 +169,7 @@ bool by_dots(const PredictInput& input, double* out, Watch& watch) {
       far.push_back(q);
     }
   }
-  return by_dots(input, near, squared_near, out, pool, watch) &&
-         by_dots(input, far, squared_norms<double>(input.x, far, pool), out, pool, watch);
+  return by_dots(input, near, squared_near, out, pool, watch) && in_double(far);
 }
 
 // The linear kernel's weight vectors, one a pair, over the columns that occur in the support vectors.
