@@ -129,11 +129,6 @@ class Program:
         added = DOUBLE * (iterations + 8) * float(np.max(np.abs(self.K) @ c) + np.abs(self.p).max())
         return float(np.max(self.error @ c)) + added
 
-    def within_bounds(self, a: np.ndarray) -> bool:
-        """Whether every variable is, but for rounding."""
-        loose = 1e-6 * float(self.bound.max())
-        return bool(((a >= -loose) & (a <= self.bound + loose)).all())
-
     def unbalanced(self, a: np.ndarray) -> float:
         """How far the sums are from those that are given."""
         if len(self.totals) == 1:
