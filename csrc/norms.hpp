@@ -1,4 +1,4 @@
-// Squared norms of rows.
+// Squared norms of rows, and squared distances between them.
 #pragma once
 
 #include <algorithm>
@@ -53,6 +53,20 @@ std::vector<T> squared_norms(const Matrix& matrix, const std::vector<Index>& row
       },
       matrix);
   return out;
+}
+
+// Between two compressed rows: the entries [e, e_end) and [f, f_end).
+template <class V, class I>
+double squared_distance(const V* values, const I* columns, Index e, Index e_end, Index f, Index f_end) {
+  double sum = 0.0;
+  while (e < e_end || f < f_end) {
+    const bool left = e < e_end && (f == f_end || columns[e] <= columns[f]);
+    const bool right = f < f_end && (e == e_end || columns[f] <= columns[e]);
+    const double difference =
+        (left ? static_cast<double>(values[e++]) : 0.0) - (right ? static_cast<double>(values[f++]) : 0.0);
+    sum += difference * difference;
+  }
+  return sum;
 }
 
 }  // namespace dpsvm

@@ -13,8 +13,7 @@ namespace {
 
 constexpr double kUnit = 1.0 / (1 << 24);  // u
 
-// Shares of what parts a row from most others, in the mean and of every row, from near ones, and of the range of decision
-// values.
+// Shares of what parts a row from most others, in the mean and of every row; from near ones; of the decision values' range.
 constexpr double kOfMost = 1e-6, kOfMostEach = 3e-6, kOfNear = 3e-4, kOfRange = 5e-5;
 
 // Beyond, gamma or the squares it is multiplied with leave the range of floats.
@@ -45,25 +44,19 @@ double squared_distance(const DenseView<V>& view, Index i, Index j) {
 
 template <class V, class I>
 double squared_distance(const CsrView<V, I>& view, Index i, Index j) {
-  Index a = view.begin(i), b = view.begin(j);
-  double sum = 0.0;
-  while (a < view.end(i) || b < view.end(j)) {
-    const bool of_i = b == view.end(j) || (a < view.end(i) && view.columns[a] <= view.columns[b]);
-    const bool of_j = a == view.end(i) || (b < view.end(j) && view.columns[b] <= view.columns[a]);
-    const double difference =
-        (of_i ? static_cast<double>(view.values[a++]) : 0.0) - (of_j ? static_cast<double>(view.values[b++]) : 0.0);
-    sum += difference * difference;
-  }
-  return sum;
+  return dpsvm::squared_distance(view.values, view.columns, view.begin(i), view.end(i), view.begin(j), view.end(j));
 }
 
-struct Distances {
-  double near = 0, half = 0;  // squared, to near neighbours, and to the nearer half of all others
+}  // namespace
+
+struct SinglePrecision::Anchor {
+  Index row;
+  double near = 0, half = 0;  // squared distances to near neighbours, and to the nearer half of all others
 };
 
-// From a row to a sample of `count`, equal rows left out; 0 if they are too few.
-Distances distances(const Matrix& matrix, Index row, Index count) {
-  const Index n = row_count(matrix);
+// The distances are to a sample of the rows, equal ones left out; 0 if these are too few.
+SinglePrecision::Anchor SinglePrecision::make_anchor(const Matrix& matrix, Index row) {
+  const Index n = row_count(matrix), count = std::min(n, kSample);
   std::vector<double> squared;
   squared.reserve(count);
   std::visit(
@@ -73,14 +66,12 @@ Distances distances(const Matrix& matrix, Index row, Index count) {
       matrix);
   squared.erase(std::remove(squared.begin(), squared.end(), 0.0), squared.end());
   const Index rank = std::max<Index>(kNear * count / kSample, 1) - 1, middle = static_cast<Index>(squared.size()) / 2;
-  if (middle < rank || squared.empty()) return {};
+  if (middle < rank || squared.empty()) return {row};
   std::nth_element(squared.begin(), squared.begin() + middle, squared.end());
   const double half = squared[middle];
   std::nth_element(squared.begin(), squared.begin() + rank, squared.begin() + middle + 1);
-  return {squared[rank], half};
+  return {row, squared[rank], half};
 }
-
-}  // namespace
 
 SinglePrecision::SinglePrecision(Machine machine, const KernelSpec& spec, const Matrix& matrix, ThreadPool& pool)
     : gamma_(spec.gamma) {
@@ -91,13 +82,15 @@ SinglePrecision::SinglePrecision(Machine machine, const KernelSpec& spec, const 
     return;
   const auto rows = consecutive(0, n);
   const auto squared = squared_norms<float>(matrix, rows, pool);
+  std::vector<Anchor> anchors;
+  for (Index k = 0; k < kAnchors; ++k) anchors.push_back(make_anchor(matrix, (2 * k + 1) * n / (2 * kAnchors)));
   const auto scale = [&](double terms) { return (1 + std::sqrt(terms) / 4) * gamma_; };
   scale_ = scale(static_cast<double>(column_count(matrix)));
-  enough_ = judge(matrix, squared, scale_);
+  enough_ = judge(anchors, squared, scale_);
   if (enough_) return;
   const auto [entries, ones] = count_entries(matrix, rows, pool);
   scale_ = scale(static_cast<double>(entries) / static_cast<double>(n));
-  enough_ = judge(matrix, squared, ones == entries ? 0.0 : scale_);
+  enough_ = judge(anchors, squared, ones == entries ? 0.0 : scale_);
 }
 
 double SinglePrecision::error(double scale, double squared_norm) { return kUnit * (0.5 + scale * squared_norm); }
@@ -109,13 +102,10 @@ void SinglePrecision::limit(double norm, double range) {
   allowed_ = std::min(allowed_, most);
 }
 
-bool SinglePrecision::judge(const Matrix& matrix, const std::vector<float>& squared, double scale) {
-  const auto n = static_cast<Index>(squared.size());
+bool SinglePrecision::judge(const std::vector<Anchor>& anchors, const std::vector<float>& squared, double scale) {
   std::vector<double> halves;
   double allowed = 1.0;
-  for (Index k = 0; k < kAnchors; ++k) {
-    const Index row = (2 * k + 1) * n / (2 * kAnchors);
-    const auto [near, half] = distances(matrix, row, std::min(n, kSample));
+  for (const auto& [row, near, half] : anchors) {
     if (!(error(scale, squared[row]) <= kOfNear * gamma_ * near)) return false;
     allowed = std::min(allowed, kOfNear * gamma_ * near);
     halves.push_back(half);
@@ -123,7 +113,7 @@ bool SinglePrecision::judge(const Matrix& matrix, const std::vector<float>& squa
   std::nth_element(halves.begin(), halves.begin() + kAnchors / 2, halves.end());
   const double far = std::min(gamma_ * halves[kAnchors / 2], 1.0);
   const double largest = error(scale, *std::max_element(squared.begin(), squared.end()));
-  usual_ = error(scale, std::accumulate(squared.begin(), squared.end(), 0.0) / static_cast<double>(n));
+  usual_ = error(scale, std::accumulate(squared.begin(), squared.end(), 0.0) / static_cast<double>(squared.size()));
   allowed_ = std::min(allowed, kOfMostEach * far);
   return usual_ <= kOfMost * far && largest <= kOfMostEach * far;
 }

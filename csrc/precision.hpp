@@ -42,7 +42,9 @@ class SinglePrecision {
 
  private:
   static double error(double scale, double squared_norm);
-  bool judge(const Matrix& matrix, const std::vector<float>& squared, double scale);
+  struct Anchor;  // a sampled row
+  static Anchor make_anchor(const Matrix& matrix, Index row);
+  bool judge(const std::vector<Anchor>& anchors, const std::vector<float>& squared, double scale);
 
   double gamma_ = 0;
   double scale_ = 0;    // s gamma, of rows that are not all zeros and ones

@@ -6,6 +6,7 @@
 
 #include "columns.hpp"
 #include "matrix.hpp"
+#include "norms.hpp"
 #include "types.hpp"
 
 namespace dpsvm {
@@ -30,16 +31,8 @@ class SparseRows {
 
   // |row i - row j|^2
   double squared_distance(Index i, Index j) const {
-    double sum = 0.0;
-    Index e = offsets_[i], f = offsets_[j];
-    const Index e_end = offsets_[i + 1], f_end = offsets_[j + 1];
-    while (e < e_end || f < f_end) {
-      const bool left = e < e_end && (f == f_end || columns_[e] <= columns_[f]);
-      const bool right = f < f_end && (e == e_end || columns_[f] <= columns_[e]);
-      const double difference = (left ? values_[e++] : 0.0) - (right ? values_[f++] : 0.0);
-      sum += difference * difference;
-    }
-    return sum;
+    return dpsvm::squared_distance(values_.data(), columns_.data(), offsets_[i], offsets_[i + 1], offsets_[j],
+                                   offsets_[j + 1]);
   }
 
   // dense += factor * row i

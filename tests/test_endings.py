@@ -107,7 +107,9 @@ def test_a_stall_is_a_warning_on_the_command_line(tmp_path: Path) -> None:
     ]
     done = run_dpsvm(words, tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "1 of 1 problems stalled (scale the features" in done.stderr
+    told, ended = done.stderr.splitlines()
+    assert "iterations, and the optimality gap is" in told
+    assert "1 of 1 problems stalled (scale the features" in ended
 
 
 def test_ten_million_iterations_are_told_once_and_the_fit_goes_on() -> None:

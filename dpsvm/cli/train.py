@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -21,8 +23,9 @@ from dpsvm.cli.private_flags import (
 )
 from dpsvm.cli.scores import mean_squared_error, n_correct, squared_correlation
 from dpsvm.cli.train_flags import DPSVM_FLAGS, LIBSVM_FLAGS
-from dpsvm.progress import solver_progress
+from dpsvm.progress import Monitor, solver_progress
 from dpsvm.svm.parameters import CLASSIFIERS, Parameters
+from dpsvm.svm.patience import Patience
 from dpsvm.svm.threads import thread_count
 from dpsvm.svm.training import Problem, Trainer
 from dpsvm.warnings import dpwss_notice
@@ -100,7 +103,7 @@ def run(arguments: list[str]) -> None:
         seed=job.seed,
         threads=thread_count(None) if job.threads is None else job.threads,
         listener=log,
-        watch=lambda: solver_progress(not job.quiet),
+        watch=lambda: _watched(job, log),
     )
     try:
         if job.n_folds is None:
@@ -112,6 +115,13 @@ def run(arguments: list[str]) -> None:
     log.warn_of_unfinished(job.parameters.tol)
     if job.json is not None:
         write_facts(job.json, trainer, problem, job.data, log, outcome)
+
+
+@contextmanager
+def _watched(job: _Job, log: Log) -> Iterator[Monitor]:
+    """Progress on a terminal, and a word on a problem that takes very long."""
+    with solver_progress(not job.quiet) as monitor:
+        yield Patience(monitor, tol=job.parameters.tol, tell=log.warn)
 
 
 def _read_job(arguments: list[str]) -> _Job:
