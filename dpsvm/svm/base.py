@@ -10,7 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, _fit_context
-from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_array, check_consistent_length, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -18,6 +17,7 @@ from sklearn.utils.validation import _num_samples, column_or_1d, validate_data
 
 from dpsvm import _core
 from dpsvm._result import Solution
+from dpsvm._sklearn import CallbackSupportMixin
 from dpsvm.progress import solver_progress
 from dpsvm.svm.callbacks import Subtasks, print_reports
 from dpsvm.svm.fitted import FittedSVM, Floats, Kernel
