@@ -85,6 +85,66 @@ Problem cold_start(const MachineSpec& spec, const Vector& target, const Vector& 
   throw InvalidInput("unknown machine");
 }
 
+double sum_of(const Problem& problem, int sign) {
+  double total = 0.0;
+  for (Index t = 0; t < problem.size(); ++t)
+    if (problem.y[t] == sign) total += problem.alpha[t];
+  return total;
+}
+
+bool near(double sum, double total) { return std::fabs(sum - total) <= 1e-9 * total; }
+
+// Multiplies the variables of one sign, each up to its bound, so that their sum is `total`; what room the nonzero ones
+// have not is taken from the others, first to last. A sum that is near enough stays as it is, to the bit.
+void settle(Problem& problem, int sign, double total) {
+  constexpr int kRounds = 64;  // each but the last brings another variable to its bound
+  for (int round = 0; round < kRounds; ++round) {
+    double bounded = 0.0, free = 0.0;
+    for (Index t = 0; t < problem.size(); ++t)
+      if (problem.y[t] == sign) (problem.alpha[t] < problem.bound[t] ? free : bounded) += problem.alpha[t];
+    if (near(bounded + free, total)) return;
+    const bool less = bounded + free > total;
+    if (!less && free == 0) break;
+    const double factor = less ? total / (bounded + free) : (total - bounded) / free;
+    for (Index t = 0; t < problem.size(); ++t)
+      if (problem.y[t] == sign && (less || problem.alpha[t] < problem.bound[t]))
+        problem.alpha[t] = std::min(problem.bound[t], problem.alpha[t] * factor);
+  }
+  double rest = total - sum_of(problem, sign);
+  for (Index t = 0; t < problem.size() && rest > 0; ++t) {
+    if (problem.y[t] != sign) continue;
+    const double more = std::min(problem.bound[t] - problem.alpha[t], rest);
+    problem.alpha[t] += more;
+    rest -= more;
+  }
+}
+
+// The feasible point near the coefficients [n] of `start`. Where the machine fixes the sums, which scale its coefficients,
+// they are scaled to these; then all are cut at their bounds, and the sums of both signs made those of the cold start, or
+// equal where it has none.
+void continue_from(Problem& problem, const double* start, Index n) {
+  double total[] = {sum_of(problem, 1), sum_of(problem, -1)};
+  const bool fixed = total[0] > 0;
+  for (Index t = 0; t < problem.size(); ++t) {
+    const double coefficient = start[t % n];
+    if (!std::isfinite(coefficient)) throw InvalidInput("alpha[" + std::to_string(t % n) + "] is not finite");
+    problem.alpha[t] = std::max(coefficient * problem.y[t], 0.0);
+  }
+  double factor[] = {1.0, 1.0};
+  for (int side : {0, 1}) {
+    const double sum = sum_of(problem, side == 0 ? 1 : -1);
+    if (fixed && sum > 0 && !near(sum, total[side])) factor[side] = total[side] / sum;
+  }
+  constexpr double kAtBound = 1.0 - 1e-12;  // rounding takes no variable off its bound
+  for (Index t = 0; t < problem.size(); ++t) {
+    const double alpha = problem.alpha[t] * factor[problem.y[t] > 0 ? 0 : 1], bound = problem.bound[t];
+    problem.alpha[t] = alpha < bound * kAtBound ? alpha : bound;
+  }
+  if (!fixed) total[0] = total[1] = std::min(sum_of(problem, 1), sum_of(problem, -1));
+  settle(problem, 1, total[0]);
+  settle(problem, -1, total[1]);
+}
+
 }  // namespace
 
 Problem make_problem(const MachineSpec& spec, const Vector& target, const Vector& weight, const double* start) {
@@ -93,27 +153,7 @@ Problem make_problem(const MachineSpec& spec, const Vector& target, const Vector
     if (!(bound > 0 && std::isfinite(bound)))
       throw InvalidInput("the bound of a coefficient, C times the weights of its sample, is " +
                          std::string(bound > 0 ? "infinite" : "zero") + ": take others");
-  if (!start) return problem;
-  if (problem.groups == 2) throw InvalidInput("a start is not offered for the nu machines");
-
-
-  // A start is kept only if it satisfies the constraints the cold start satisfies.
-  const auto n = static_cast<Index>(target.size());
-  double wanted = 0.0, given = 0.0, scale = 1.0;
-  for (Index t = 0; t < problem.size(); ++t) {
-    const double coefficient = start[t % n], alpha = std::max(coefficient * problem.y[t], 0.0);
-    const bool wrong_sign = problem.size() == n && coefficient * problem.y[t] < 0;
-    if (!std::isfinite(coefficient) || wrong_sign || alpha > problem.bound[t])
-      throw InvalidInput("alpha[" + std::to_string(t % n) + "] = " + std::to_string(coefficient) +
-                         " is outside its bounds");
-    wanted += problem.y[t] * problem.alpha[t];
-    given += problem.y[t] * alpha;
-    scale += alpha;
-    problem.alpha[t] = alpha;
-  }
-  if (std::fabs(wanted - given) > 1e-9 * scale)
-    throw InvalidInput("alpha does not satisfy the equality constraint: its sum is " + std::to_string(given) +
-                       ", not " + std::to_string(wanted));
+  if (start) continue_from(problem, start, static_cast<Index>(target.size()));
   return problem;
 }
 

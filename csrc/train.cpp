@@ -220,7 +220,7 @@ Task pair_task(const TrainInput& input, const std::vector<std::vector<Index>>& m
       task.rows.push_back(row);
       task.target.push_back(c == a ? 1.0 : -1.0);
       task.weight.push_back(weight_of(input, row) * (input.class_weight ? input.class_weight[c] : 1.0));
-      if (input.start) task.start.push_back(input.start[row]);
+      if (input.start) task.start.push_back(input.start[(c == a ? b - 1 : a) * row_count(input.x) + row]);
     }
   }
   return task;
@@ -285,7 +285,6 @@ Model one_against_one(const TrainInput& input, const TrainOptions& options, Watc
   }
   for (const auto& rows : members)
     if (rows.empty() || input.classes < 2) throw InvalidInput("every one of at least two classes needs a sample");
-  if (input.start && input.classes != 2) throw InvalidInput("a start is offered for two classes only");
 
   std::vector<std::pair<Index, Index>> pairs;
   for (Index a = 0; a < input.classes; ++a)

@@ -17,7 +17,8 @@ struct TrainInput {
   Index classes = 0;                // classification only
   const double* weight = nullptr;   // [rows] sample weights, positive; null: all 1
   const double* class_weight = nullptr;  // [classes]; null: all 1
-  const double* start = nullptr;    // [rows] coefficients to continue from (two classes at the most); null: none
+  const double* start = nullptr;    // [max(classes - 1, 1)][rows] coefficients to continue from, in the layout of
+                                    // Model::dual_coef; null: none
 };
 
 enum class Algorithm {

@@ -45,7 +45,8 @@ def train(
     solver: ``smo`` or, with the linear kernel and the selector wss2, ``decomposition``.
     seed: for the randomised selectors; None takes the operating system's entropy.
     sample_weight: positive factors of each sample's bound; class_weight: likewise by class code.
-    alpha: signed coefficients to continue from (C-SVC of two classes, one-class, epsilon-SVR).
+    alpha: signed coefficients to continue from, a number for each row; of classifiers, classes - 1
+        lines of them, in the layout of ``dual_coef``. They are moved to a feasible point near them.
     trace_every: keep gap, objective and active size of every so many iterations; 0 keeps none.
     monitor: called at most about twenty times a second with a dict of ``problem``, ``problems``,
         ``iteration``, ``gap`` and ``active``; a true result stops the fit with ``callback``.

@@ -343,13 +343,15 @@ def train(X, y, *, machine, kernel, double gamma=1.0, double coef0=0.0, int degr
     _view(data.x, X)
     data.y = _doubles(y, n, "y")
     data.weight = _doubles(sample_weight, n, "sample_weight")
-    data.start = _doubles(alpha, n, "alpha")
     data.classes = 0
     if machine in ("c-svc", "nu-svc"):
         data.classes = int(np.max(y)) + 1 if n else 0
     elif class_weight is not None:
         raise ValueError("class_weight is for classifiers only")
     data.class_weight = _doubles(class_weight, data.classes, "class_weight")
+    if alpha is not None:
+        alpha = np.ascontiguousarray(alpha, dtype=np.float64).reshape(-1)
+    data.start = _doubles(alpha, max(data.classes - 1, 1) * n, "alpha")
     if data.y == NULL and machine != "one-class" and n:
         raise ValueError(f"machine {machine!r} needs y")
 

@@ -172,7 +172,8 @@ def test_a_warm_start_continues_where_it_was() -> None:
         ({"machine": "nu-svc", "nu": 0.99}, "specified nu is infeasible"),
         ({"sample_weight": np.ones(3)}, "sample_weight has shape"),
         ({"class_weight": np.ones(3)}, "class_weight has shape"),
-        ({"alpha": np.full(60, 7.0)}, "alpha"),
+        ({"alpha": np.zeros(7)}, "alpha has shape"),
+        ({"alpha": np.full(60, np.nan)}, r"alpha\[0\] is not finite"),
         ({"kernel": "precomputed"}, "square"),
     ],
 )

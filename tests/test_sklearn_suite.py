@@ -33,8 +33,8 @@ def test_the_swap_is_real():
     """Of scikit-learn's own classes, the excepted test would pass: the suite must then complain."""
     code = (
         f"import sys; sys.path.insert(0, {str(BENCH)!r})\n"
-        "import dpsvm, sklearn.svm, sklearn_suite\n"
-        "for name in sklearn_suite.CLASSES: setattr(dpsvm, name, getattr(sklearn.svm, name))\n"
+        "import contextlib, dpsvm, sklearn_suite\n"
+        "dpsvm.patched_sklearn = contextlib.nullcontext\n"
         "sys.exit(sklearn_suite.main(['--select', 'test_tweak_params']))\n"
     )
     home = str(Path(dpsvm.__path__[0]).parent)

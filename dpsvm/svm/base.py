@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -15,8 +16,7 @@ from sklearn.utils import Tags, check_array, check_consistent_length, check_rand
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _num_samples, column_or_1d, validate_data
 
-from dpsvm import _core
-from dpsvm._result import Solution
+from dpsvm._result import Report, Solution
 from dpsvm._sklearn import CallbackSupportMixin
 from dpsvm.progress import solver_progress
 from dpsvm.svm.callbacks import Subtasks, print_reports
@@ -24,7 +24,9 @@ from dpsvm.svm.fitted import FittedSVM, Floats, Kernel
 from dpsvm.svm.parameters import CLASSIFIERS, RANDOM_SELECTORS, TABLE, Parameters
 from dpsvm.svm.patience import Patience, stall_notice
 from dpsvm.svm.rows import FLOAT_TYPES, core_rows, scale_gamma
+from dpsvm.svm.solving import NOT_FINITE, CoreFit
 from dpsvm.svm.threads import thread_count
+from dpsvm.svm.warm_start import Previous
 from dpsvm.warnings import PrivacyLeakWarning, dpwss_notice
 
 Rows = NDArray[np.intp]
@@ -32,7 +34,6 @@ RandomState = int | np.random.RandomState | None
 
 # From a warning in _fit to the caller of fit: _fit, fit, scikit-learn's wrapper of fit, the caller.
 _CALLER = 4
-_NOT_FINITE = "The dual coefficients or intercepts are not finite"
 
 
 def constraints(*names: str) -> dict[str, list[Any]]:
@@ -55,6 +56,7 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
         **constraints(*_settings),
         "kernel": [*TABLE["kernel"].allowed, callable],
         "gamma": [StrOptions({"scale", "auto"}), *TABLE["gamma"].allowed],
+        "warm_start": ["boolean"],
         "verbose": ["verbose"],
         "random_state": ["random_state"],
         "n_jobs": [
@@ -83,6 +85,7 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
         sigma: float,
         time_limit: float | None,
         n_jobs: int | None,
+        warm_start: bool,
     ) -> None:
         self.kernel = kernel
         self.degree = degree
@@ -100,6 +103,7 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
         self.sigma = sigma
         self.time_limit = time_limit
         self.n_jobs = n_jobs
+        self.warm_start = warm_start
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -130,15 +134,15 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
 
     def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Self:
         threads = thread_count(self.n_jobs)
+        before = self._previous() if self.warm_start else None
         self.__dict__.pop("_parameters", None)  # a fit that fails leaves no fitted machine
-        if self.selector == "dpwss":
-            name = "precomputed" if callable(self.kernel) else self.kernel
-            notice = dpwss_notice(self.selection_epsilon, name)
-            warnings.warn(notice, PrivacyLeakWarning, stacklevel=_CALLER)
+        for notice, category in self._notices():
+            warnings.warn(notice, category, stacklevel=_CALLER)
         rows, y_checked = self._check_training_data(X, y)
         weight, kept = _kept_weights(sample_weight, _num_samples(rows))
         targets = self._targets(y_checked, kept)
         parameters = self._resolve_parameters(rows)
+        alpha = None if before is None else self._start(before, rows, kept, parameters.C)
         problem = self._problem(rows, kept)
 
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
@@ -149,32 +153,56 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
             solver_progress(shown=bool(self.verbose)) as display,
             Subtasks(self, context, display, data) as subtasks,
         ):
-            solution = _train(
-                problem,
-                targets,
-                **parameters.train_options(),
-                seed=self._seed(),
-                threads=threads,
-                sample_weight=weight,
-                # nu-svc has no C to weigh; LIBSVM ignores class weights there too.
-                class_weight=self.class_weight_ if self._machine == "c-svc" else None,
-                monitor=Patience(subtasks.monitor, tol=self.tol, tell=_warn_while_fitting),
-            )
+            monitor = Patience(subtasks.monitor, tol=self.tol, tell=_warn_while_fitting)
+            solve = CoreFit(parameters, threads=threads, seed=self._seed(), monitor=monitor)
+            by_class = getattr(self, "class_weight_", None)
+            solution = solve(problem, targets, weight=weight, class_weight=by_class, alpha=alpha)
+            self._calibrate(solve, problem, targets, weight)
         self._keep(solution, parameters, rows, kept)
-        self._tell(solution)
+        self.fit_status_ = int(any(not report.converged for report in solve.reports))
+        self._tell(solution.reports, solve.reports)
         context.call_on_fit_task_end(estimator=self, reconstruction_attributes={}, **data)
         return self
 
-    def _tell(self, solution: Solution) -> None:
-        """Print what ``verbose`` asks for and warn of a fit that was cut short."""
+    def _notices(self) -> list[tuple[str, type[Warning]]]:
+        """Return what to warn of before a fit, whatever the data."""
+        if self.selector != "dpwss":
+            return []
+        name = "precomputed" if callable(self.kernel) else self.kernel
+        return [(dpwss_notice(self.selection_epsilon, name), PrivacyLeakWarning)]
+
+    def _previous(self) -> Previous | None:
+        """Return what the last fit left, if there was one."""
+        if not self.__sklearn_is_fitted__():
+            return None
+        return Previous(
+            self._expansion(),
+            self.support_,
+            self.shape_fit_[0],
+            getattr(self, "classes_", None),
+            getattr(self, "_mostly_bounded", False),  # not told by scikit-learn's machines
+        )
+
+    def _start(self, before: Previous, rows: Any, kept: Rows | None, C: float) -> Floats | None:
+        """Return the coefficients to continue from, for the rows kept."""
+        table = before.coefficients(_num_samples(rows), getattr(self, "classes_", None), C)
+        return table if table is None or kept is None else table[:, kept]
+
+    def _calibrate(
+        self, solve: CoreFit, problem: Any, targets: Floats | None, weight: Floats | None
+    ) -> None:
+        """Fit what turns decisions into probabilities: nothing, except in classifiers."""
+
+    def _tell(self, reports: Sequence[Report], all_reports: Sequence[Report]) -> None:
+        """Print what ``verbose`` asks for and warn of a fit that was cut short, folds included."""
         if self.verbose:
-            print_reports(type(self).__name__, solution.reports)
-        stalled = [report.gap for report in solution.reports if report.stop_reason == "stalled"]
+            print_reports(type(self).__name__, tuple(reports))
+        stalled = [report.gap for report in all_reports if report.stop_reason == "stalled"]
         if stalled:
             notice = stall_notice(max(stalled), self.tol)
             warnings.warn(notice, ConvergenceWarning, stacklevel=_CALLER + 1)
         for limit in ("max_iter", "time_limit"):
-            if any(report.stop_reason == limit for report in solution.reports):
+            if any(report.stop_reason == limit for report in all_reports):
                 warnings.warn(
                     f"Solver terminated early ({limit}={getattr(self, limit)}).  Consider "
                     "pre-processing your data with StandardScaler or MinMaxScaler.",
@@ -247,7 +275,7 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
         """Set the fitted attributes."""
         if not (np.isfinite(solution.dual_coef).all() and np.isfinite(solution.rho).all()):
             raise ValueError(
-                f"{_NOT_FINITE}. The input data may contain large values and need to be "
+                f"{NOT_FINITE}. The input data may contain large values and need to be "
                 "preprocessed."
             )
         support = solution.support if kept is None else kept[solution.support].astype(np.int32)
@@ -277,25 +305,15 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
         self.stop_reason_ = str(reasons[0]) if one else reasons
         self.dual_gap_ = float(gaps[0]) if one else gaps
         self.objective_ = float(objectives[0]) if one else objectives
-        self.fit_status_ = int(not np.all(reasons == "stationary"))
         self._decision_range = np.array([report.decision_range for report in reports])
+        self._mostly_bounded = sum(2 * report.n_bsv - report.n_sv for report in reports) > 0
         self.n_selections_ = sum(report.n_selections for report in reports)
         self.privacy_guarantee_ = None
 
 
 def _warn_while_fitting(text: str) -> None:
-    # From the core's monitor: its two frames, _train, _fit and then as ever.
+    # From the core's monitor: its two frames, the call of the core, _fit and then as ever.
     warnings.warn(text, ConvergenceWarning, stacklevel=_CALLER + 4)
-
-
-def _train(*data: Any, **options: Any) -> Solution:
-    """Call the core; what overflows there is reported in the words scikit-learn's users know."""
-    try:
-        return _core.train(*data, **options)
-    except ValueError as error:
-        if "single precision" in str(error):
-            raise ValueError(f"{_NOT_FINITE}: {error}") from None
-        raise
 
 
 def _kept_weights(

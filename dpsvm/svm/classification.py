@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from dpsvm._sklearn import PROBABILITY_DEFAULT
 from dpsvm.svm.base import RandomState, constraints
 from dpsvm.svm.classifier import BaseSVC
 from dpsvm.svm.fitted import Kernel
@@ -13,8 +14,7 @@ from dpsvm.svm.fitted import Kernel
 class SVC(BaseSVC):
     """C-support vector classification.
 
-    Parameters, defaults, fitted attributes and results are those of :class:`sklearn.svm.SVC`,
-    without ``probability``: calibrate with :class:`sklearn.calibration.CalibratedClassifierCV`.
+    Parameters, defaults, fitted attributes and results are those of :class:`sklearn.svm.SVC`.
 
     Parameters
     ----------
@@ -31,6 +31,10 @@ class SVC(BaseSVC):
         Constant term of the poly and sigmoid kernels.
     shrinking : bool, default=True
         Whether to set aside variables that look settled.
+    probability : bool, default=False
+        Whether to fit Platt's sigmoids for ``predict_proba``: to the decisions of five folds, which
+        are scikit-learn's own for an int as ``random_state``. From scikit-learn 1.9 on it warns as
+        there, that the parameter will be removed, and the default is "deprecated", which is False.
     tol : float, default=1e-3
         The fit stops when the optimality gap is below this.
     cache_size : float, default=200
@@ -48,7 +52,7 @@ class SVC(BaseSVC):
     break_ties : bool, default=False
         Whether ``predict`` parts classes of equal votes by ``decision_function``.
     random_state : int, RandomState or None, default=None
-        Makes the selectors wss3, wss4 and dpwss repeatable; None draws from the operating system.
+        Makes the folds of ``probability`` and the selectors wss3, wss4 and dpwss repeatable.
     solver : {"smo", "decomposition"}, default="smo"
         "smo" follows LIBSVM step by step. "decomposition" keeps the weight vector and solves for a
         few hundred variables at a time: for ``kernel="linear"`` and ``selector="wss2"`` only, it
@@ -65,6 +69,9 @@ class SVC(BaseSVC):
     n_jobs : int or None, default=None
         Threads: None for OMP_NUM_THREADS or else all cores, -1 for all cores. It changes the time
         a fit takes, never its result.
+    warm_start : bool, default=False
+        Whether ``fit`` begins with the coefficients of the last one, for as many rows and the same
+        classes; C, the kernel and the targets may differ. Otherwise it begins at zero, as LIBSVM.
 
     Attributes
     ----------
@@ -84,8 +91,10 @@ class SVC(BaseSVC):
         Constants of the decision functions.
     coef_ : {ndarray, sparse matrix} of shape (n_pairs, n_features)
         Weights of the features, for the linear kernel only.
+    probA_, probB_ : ndarray of shape (n_pairs,)
+        Slopes and offsets of the sigmoids; empty without ``probability``.
     fit_status_ : int
-        0 if every pair was solved to ``tol``, otherwise 1.
+        0 if every pair, and every fold of ``probability``, was solved to ``tol``, otherwise 1.
     n_iter_ : ndarray of shape (n_pairs,)
         Iterations for each pair of classes.
     stop_reason_ : str, or ndarray of str for several pairs
@@ -127,6 +136,7 @@ class SVC(BaseSVC):
         gamma: float | str = "scale",
         coef0: float = 0.0,
         shrinking: bool = True,
+        probability: bool | str = PROBABILITY_DEFAULT,
         tol: float = 1e-3,
         cache_size: float = 200,
         class_weight: Mapping[Any, float] | str | None = None,
@@ -141,6 +151,7 @@ class SVC(BaseSVC):
         sigma: float = 0.5,
         time_limit: float | None = None,
         n_jobs: int | None = None,
+        warm_start: bool = False,
     ) -> None:
         super().__init__(
             kernel=kernel,
@@ -148,6 +159,7 @@ class SVC(BaseSVC):
             gamma=gamma,
             coef0=coef0,
             shrinking=shrinking,
+            probability=probability,
             tol=tol,
             cache_size=cache_size,
             class_weight=class_weight,
@@ -162,6 +174,7 @@ class SVC(BaseSVC):
             sigma=sigma,
             time_limit=time_limit,
             n_jobs=n_jobs,
+            warm_start=warm_start,
         )
         self.C = C
 
@@ -206,6 +219,7 @@ class NuSVC(BaseSVC):
         gamma: float | str = "scale",
         coef0: float = 0.0,
         shrinking: bool = True,
+        probability: bool | str = PROBABILITY_DEFAULT,
         tol: float = 1e-3,
         cache_size: float = 200,
         class_weight: Mapping[Any, float] | str | None = None,
@@ -220,6 +234,7 @@ class NuSVC(BaseSVC):
         sigma: float = 0.5,
         time_limit: float | None = None,
         n_jobs: int | None = None,
+        warm_start: bool = False,
     ) -> None:
         super().__init__(
             kernel=kernel,
@@ -227,6 +242,7 @@ class NuSVC(BaseSVC):
             gamma=gamma,
             coef0=coef0,
             shrinking=shrinking,
+            probability=probability,
             tol=tol,
             cache_size=cache_size,
             class_weight=class_weight,
@@ -241,5 +257,6 @@ class NuSVC(BaseSVC):
             sigma=sigma,
             time_limit=time_limit,
             n_jobs=n_jobs,
+            warm_start=warm_start,
         )
         self.nu = nu

@@ -2,20 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils import compute_class_weight
-from sklearn.utils._param_validation import StrOptions
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state, compute_class_weight, deprecated
+from sklearn.utils._param_validation import Hidden, StrOptions
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from dpsvm._sklearn import PROBABILITY_DEPRECATED
 from dpsvm.svm.base import BaseSVM, Rows
+from dpsvm.svm.calibration import pair_sigmoids
 from dpsvm.svm.fitted import Floats
+from dpsvm.svm.probability import class_probabilities
+from dpsvm.svm.solving import CoreFit
 from dpsvm.svm.voting import one_vs_rest, winners
+
+
+def _deprecated(name: str) -> Callable[[Any], Any]:
+    """Return what marks a fitted attribute as deprecated, where scikit-learn's own is."""
+    if not PROBABILITY_DEPRECATED:
+        return lambda attribute: attribute
+    mark: Callable[[Any], Any] = deprecated(
+        f"Attribute `{name}` was deprecated by scikit-learn in 1.9 and goes with `probability` in "
+        "1.11; CalibratedClassifierCV keeps its own calibrators."
+    )
+    return mark
+
+
+def _offers_probabilities(machine: Any) -> bool:
+    if machine.probability == "deprecated" or not machine.probability:
+        raise AttributeError("predict_proba is not available when probability=False")
+    return True
 
 
 class BaseSVC(ClassifierMixin, BaseSVM):  # type: ignore[misc]
@@ -26,6 +49,7 @@ class BaseSVC(ClassifierMixin, BaseSVM):  # type: ignore[misc]
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "decision_function_shape": [StrOptions({"ovr", "ovo"})],
         "break_ties": ["boolean"],
+        "probability": ["boolean", Hidden(StrOptions({"deprecated"}))],
     }
 
     def __init__(
@@ -34,12 +58,14 @@ class BaseSVC(ClassifierMixin, BaseSVM):  # type: ignore[misc]
         class_weight: Mapping[Any, float] | str | None,
         decision_function_shape: str,
         break_ties: bool,
+        probability: bool | str,
         **common: Any,
     ) -> None:
         super().__init__(**common)
         self.class_weight = class_weight
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
+        self.probability = probability
 
     def _targets(self, y: Any, kept: Rows | None) -> Floats:
         """Set ``classes_`` and ``class_weight_`` and return each row's position in ``classes_``."""
@@ -112,3 +138,79 @@ class BaseSVC(ClassifierMixin, BaseSVM):  # type: ignore[misc]
         else:
             codes = winners(decisions, n_classes)
         return self.classes_[codes]
+
+    @available_if(_offers_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the probability of each class, by the sigmoids that ``probability=True`` fits.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; for ``kernel="precomputed"`` their kernel with the training rows.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            One column per class, in the order of ``classes_``. The likeliest class need not be
+            the one that ``predict`` returns.
+        """
+        decisions = self._decisions(X)
+        if not len(self._probA):
+            raise NotFittedError(
+                "predict_proba is not available when fitted with probability=False"
+            )
+        return class_probabilities(decisions, self._probA, self._probB, couple_two=True)
+
+    @available_if(_offers_probabilities)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Return the logarithm of :meth:`predict_proba`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; for ``kernel="precomputed"`` their kernel with the training rows.
+
+        Returns
+        -------
+        logarithms : ndarray of shape (n_samples, n_classes)
+            One column per class, in the order of ``classes_``.
+        """
+        logarithms: Floats = np.log(self.predict_proba(X))
+        return logarithms
+
+    @_deprecated("probA_")  # type: ignore[prop-decorator]
+    @property
+    def probA_(self) -> Floats:
+        """Slopes of the sigmoids, one per pair of classes; empty without ``probability``."""
+        return self._probA
+
+    @_deprecated("probB_")  # type: ignore[prop-decorator]
+    @property
+    def probB_(self) -> Floats:
+        """Offsets of the sigmoids, one per pair of classes; empty without ``probability``."""
+        return self._probB
+
+    def _notices(self) -> list[tuple[str, type[Warning]]]:
+        notices = super()._notices()
+        if PROBABILITY_DEPRECATED and self.probability != "deprecated":
+            name = type(self).__name__
+            notice = (
+                "The `probability` parameter was deprecated by scikit-learn in 1.9, which removes "
+                f"it in 1.11: `CalibratedClassifierCV({name}(), ensemble=False)` does what "
+                f"`{name}(probability=True)` did"
+            )
+            notices.append((notice, FutureWarning))
+        return notices
+
+    def _calibrate(self, solve: CoreFit, problem: Any, targets: Any, weight: Floats | None) -> None:
+        self._probA = self._probB = np.empty(0)
+        if self.probability == "deprecated" or not self.probability:
+            return
+        self._probA, self._probB = pair_sigmoids(
+            solve,
+            problem,
+            targets,
+            weight=weight,
+            class_weight=self.class_weight_,
+            seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
+        )

@@ -34,6 +34,7 @@ class FittedSVM:
     dual_coef_: Any
     intercept_: Floats
     shape_fit_: tuple[int, ...]
+    _mostly_bounded: bool  # more than half of the support vectors are at their bounds
     _decision_range: Floats  # over the training rows, for each pair of classes
     _parameters: Parameters  # those of the fit, whatever set_params has done since
     _kernel_function: Callable[[Any, Any], Any] | None  # a callable kernel

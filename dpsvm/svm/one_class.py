@@ -59,6 +59,7 @@ class OneClassSVM(OutlierMixin, BaseSVM):  # type: ignore[misc]
         sigma: float = 0.5,
         time_limit: float | None = None,
         n_jobs: int | None = None,
+        warm_start: bool = False,
     ) -> None:
         super().__init__(
             kernel=kernel,
@@ -77,6 +78,7 @@ class OneClassSVM(OutlierMixin, BaseSVM):  # type: ignore[misc]
             sigma=sigma,
             time_limit=time_limit,
             n_jobs=n_jobs,
+            warm_start=warm_start,
         )
         self.nu = nu
 

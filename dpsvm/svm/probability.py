@@ -79,11 +79,14 @@ def fit_sigmoid(decision: Floats, positive: NDArray[np.bool_]) -> tuple[float, f
     return a, b
 
 
-def class_probabilities(decision: Floats, a: Floats, b: Floats) -> Floats:
+def class_probabilities(
+    decision: Floats, a: Floats, b: Floats, *, couple_two: bool = False
+) -> Floats:
     """Class probabilities, one row per row of ``decision``, whose columns are the pairs of classes.
 
     Pairs come in LIBSVM's order (0, 1), (0, 2), ..., (1, 2), ...; ``a`` and ``b`` hold one sigmoid
-    per pair.
+    per pair. The LIBSVM inside scikit-learn couples two classes, too, to the same tolerance as
+    more, and so does ``couple_two``.
 
     >>> class_probabilities(np.array([[0.0]]), np.array([-1.0]), np.array([0.0])).tolist()
     [[0.5, 0.5]]
@@ -91,7 +94,7 @@ def class_probabilities(decision: Floats, a: Floats, b: Floats) -> Floats:
     first = np.clip(sigmoid(decision, a, b), _MIN_PAIR_PROBABILITY, 1.0 - _MIN_PAIR_PROBABILITY)
     n_rows, n_pairs = first.shape
     n_classes = round((1.0 + np.sqrt(1.0 + 8.0 * n_pairs)) / 2.0)
-    if n_classes == 2:
+    if n_classes == 2 and not couple_two:
         return np.hstack([first, 1.0 - first])
     pairwise = np.zeros((n_rows, n_classes, n_classes))
     rows, columns = np.triu_indices(n_classes, 1)

@@ -78,6 +78,7 @@ class SVR(BaseSVR):
         sigma: float = 0.5,
         time_limit: float | None = None,
         n_jobs: int | None = None,
+        warm_start: bool = False,
     ) -> None:
         super().__init__(
             kernel=kernel,
@@ -96,6 +97,7 @@ class SVR(BaseSVR):
             sigma=sigma,
             time_limit=time_limit,
             n_jobs=n_jobs,
+            warm_start=warm_start,
         )
         self.C = C
         self.epsilon = epsilon
@@ -150,6 +152,7 @@ class NuSVR(BaseSVR):
         sigma: float = 0.5,
         time_limit: float | None = None,
         n_jobs: int | None = None,
+        warm_start: bool = False,
     ) -> None:
         super().__init__(
             kernel=kernel,
@@ -168,6 +171,7 @@ class NuSVR(BaseSVR):
             sigma=sigma,
             time_limit=time_limit,
             n_jobs=n_jobs,
+            warm_start=warm_start,
         )
         self.nu = nu
         self.C = C

@@ -16,13 +16,12 @@ from dpsvm import _core
 from dpsvm._result import Report, Solution
 from dpsvm.svm.model import Model
 from dpsvm.svm.parameters import CLASSIFIERS, Parameters
-from dpsvm.svm.probability import fit_sigmoid, laplace_scale
+from dpsvm.svm.platt import PROBABILITY_FOLDS, held_out_sigmoid
+from dpsvm.svm.probability import laplace_scale
 from dpsvm.svm.validation import GlibcRandom, Rows, folds
 
 Floats = NDArray[np.float64]
 Monitor = Callable[[Mapping[str, Any]], bool]
-
-_PROBABILITY_FOLDS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,25 +172,20 @@ class Trainer:
         self, pair: Problem, positive: NDArray[np.bool_], weight: Floats
     ) -> tuple[float, float]:
         """Platt's sigmoid on the decision values of held-out rows."""
-        decision = np.zeros(len(pair))
-        for rows, held_out in folds([np.arange(len(pair))], _PROBABILITY_FOLDS, self._random):
-            seen = positive[rows]
-            if not len(seen):
-                continue
-            if seen.all() or not seen.any():
-                decision[held_out] = 1.0 if seen[0] else -1.0
-                continue
+
+        def decide(rows: Rows, held_out: Rows) -> Floats:
             training = pair.take(rows)
-            solution = self._solve(training, np.where(seen, 0.0, 1.0), weight)
+            solution = self._solve(training, np.where(positive[rows], 0.0, 1.0), weight)
             self.listener.solved(solution.reports[0], None, "probability")
             self.listener.trained(len(solution.support))
             model = self._model(training, solution, labels=np.array([1, -1]))
             values = model.decision_values(pair.X[held_out], threads=self.threads)
-            decision[held_out] = values[:, 0]
-        return fit_sigmoid(decision, positive)
+            return values[:, 0]
+
+        return held_out_sigmoid(positive, self._random, decide)
 
     def _laplace_scale(self, problem: Problem) -> float:
-        predicted = self._cross_validate(problem, _PROBABILITY_FOLDS, False, "probability")
+        predicted = self._cross_validate(problem, PROBABILITY_FOLDS, False, "probability")
         scale = laplace_scale(problem.y - predicted)
         self.listener.laplace(scale)
         return scale

@@ -9,11 +9,20 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 Rows = NDArray[np.intp]
+
+
+class Random(Protocol):
+    """Draws the numbers of a shuffle."""
+
+    def below(self, n: int) -> int:
+        """A number from 0 to n - 1."""
+
 
 _LAG_LONG, _LAG_SHORT, _WARM_UP = 31, 3, 310
 
@@ -49,8 +58,35 @@ class GlibcRandom:
         state.append(word)
         return word >> 1
 
+    def below(self, n: int) -> int:
+        """A number from 0 to n - 1, as LIBSVM takes it."""
+        return self() % n
 
-def shuffled(rows: Rows, random: GlibcRandom) -> Rows:
+
+class MersenneRandom:
+    """The stream of the LIBSVM inside scikit-learn: a Mersenne Twister, a generator of its own.
+
+    Numbers below n come by Lemire's multiplication ("Fast random integer generation in an
+    interval", 2019), which draws again where the remainder would favour some.
+
+    >>> random = MersenneRandom(1)
+    >>> random.below(10), random.below(10), random.below(10)
+    (4, 9, 7)
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._state = np.random.RandomState(seed)
+
+    def below(self, n: int) -> int:
+        """A number from 0 to n - 1, all equally likely."""
+        unfair = 2**32 % n
+        while True:
+            product = int(self._state.randint(2**32, dtype=np.uint32)) * n
+            if product % 2**32 >= unfair:
+                return product >> 32
+
+
+def shuffled(rows: Rows, random: Random) -> Rows:
     """A Fisher-Yates shuffle that draws from the front, as LIBSVM does.
 
     >>> shuffled(np.arange(6), GlibcRandom()).tolist()
@@ -59,12 +95,12 @@ def shuffled(rows: Rows, random: GlibcRandom) -> Rows:
     order = rows.tolist()
     n = len(order)
     for i in range(n):
-        j = i + random() % (n - i)
+        j = i + random.below(n - i)
         order[i], order[j] = order[j], order[i]
     return np.asarray(order, dtype=np.intp)
 
 
-def folds(groups: Sequence[Rows], n_folds: int, random: GlibcRandom) -> list[tuple[Rows, Rows]]:
+def folds(groups: Sequence[Rows], n_folds: int, random: Random) -> list[tuple[Rows, Rows]]:
     """The (training rows, held-out rows) of each fold.
 
     ``groups`` holds the row numbers of each class in LIBSVM's class order: every group is shuffled

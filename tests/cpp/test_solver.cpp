@@ -112,7 +112,10 @@ void a_start_at_the_optimum_needs_no_iteration() {
   input.start = start.data();
   Watch watch(nullptr, nullptr, kUnlimited);
   CHECK(train(input, options, watch).reports[0].result.iterations <= 2);
-  start[first.support[0]] += 10;
+  start[first.support[0]] += 10;  // out of bounds: moved to a feasible point near it
+  const SolverResult moved = train(input, options, watch).reports[0].result;
+  CHECK(std::fabs(moved.objective - first.reports[0].result.objective) < 1e-6 * std::fabs(moved.objective));
+  start[first.support[0]] = std::nan("");
   CHECK_THROWS(train(input, options, watch), InvalidInput);
 }
 

@@ -1,0 +1,74 @@
+"""The calls of the core that make up one fit."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpsvm import _core
+from dpsvm._result import Report, Solution
+from dpsvm.progress import Monitor
+from dpsvm.svm.parameters import Parameters
+
+Floats = NDArray[np.float64]
+NOT_FINITE = "The dual coefficients or intercepts are not finite"
+
+
+class CoreFit:
+    """Trains as often as one fit needs it; all its calls together keep the time limit.
+
+    >>> solve = CoreFit(Parameters(machine="one-class", kernel="linear"), threads=1)
+    >>> solve(np.array([[1.0], [2.0]]), None).dual_coef.sum(), len(solve.reports)
+    (np.float64(1.0), 1)
+    """
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        *,
+        threads: int,
+        seed: int | None = None,
+        monitor: Monitor | None = None,
+    ) -> None:
+        self.parameters = parameters
+        self.threads = threads
+        self.reports: list[Report] = []  # of every call
+        self._options = {"seed": seed, "threads": threads, "monitor": monitor}
+        limit = parameters.time_limit
+        self._deadline = None if limit is None else time.monotonic() + limit
+
+    def __call__(
+        self,
+        problem: Any,  # rows, or their kernel matrix
+        targets: Floats | None,
+        *,
+        weight: Floats | None = None,  # of each row
+        class_weight: Floats | None = None,
+        alpha: Floats | None = None,  # coefficients to continue from
+        nu: float | None = None,  # in the place of the parameters'
+    ) -> Solution:
+        options = self.parameters.train_options() | self._options
+        if self._deadline is not None:
+            options["time_limit"] = max(self._deadline - time.monotonic(), 1e-6)
+        if nu is not None:
+            options["nu"] = nu
+        # nu-svc has no C to weigh; LIBSVM ignores class weights there too.
+        by_class = class_weight if self.parameters.machine == "c-svc" else None
+        try:
+            solution = _core.train(
+                problem,
+                targets,
+                sample_weight=weight,
+                class_weight=by_class,
+                alpha=alpha,
+                **options,
+            )
+        except ValueError as error:
+            if "single precision" in str(error):  # in the words scikit-learn's users know
+                raise ValueError(f"{NOT_FINITE}: {error}") from None
+            raise
+        self.reports += solution.reports
+        return solution
