@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from dpsvm._sklearn import PROBABILITY_DEPRECATED
 from dpsvm.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from dpsvm.svm.fitted import FittedSVM
 from dpsvm.svm.parameters import CLASSIFIERS, Parameters
@@ -26,7 +27,7 @@ _KEPT_BY_BOTH = (
 )  # fmt: skip
 _PROBABILITIES = ("_probA", "_probB")
 _TRAINING_ROWS = "_BaseLibSVM__Xfit"  # where scikit-learn keeps what a callable kernel reads
-_LARGEST_INDEX = np.iinfo(np.int32).max
+_MOST_ENTRIES = np.iinfo(np.int32).max
 
 
 def their_class(name: str) -> type[Any]:
@@ -71,7 +72,8 @@ def to_sklearn(machine: FittedSVM) -> Any:
     result._num_iter = np.atleast_1d(result.n_iter_)
     for name in _PROBABILITIES:
         setattr(result, name, np.array(getattr(machine, name, ()), dtype=np.float64))
-    result._effective_probability = result._probA.size > 0  # read from scikit-learn 1.9 on
+    if PROBABILITY_DEPRECATED:
+        result._effective_probability = result._probA.size > 0
     if machine._kernel_function is not None:
         setattr(result, _TRAINING_ROWS, machine._kernel_rows)
     return result
@@ -122,7 +124,9 @@ def from_sklearn(machine: Any) -> Any:
     vectors, coef = machine.support_vectors_.copy(), machine._dual_coef_
     if sp.issparse(coef):
         coef = type(vectors)(coef.toarray())
-    result.n_support_ = np.array(machine.n_support_)
+    # Without classes, scikit-learn's count of a sparse fit may be left uninitialised.
+    counts = machine.n_support_ if ours._machine in CLASSIFIERS else [len(machine.support_)]
+    result.n_support_ = np.array(counts, dtype=np.int32)
     result.support_vectors_ = np.empty((0, 0)) if kernel == "precomputed" else vectors
     result.dual_coef_, result.intercept_ = sign * coef, sign * machine._intercept_
     for name in _PROBABILITIES:
@@ -146,9 +150,11 @@ def _copy_attributes(machine: Any, result: Any) -> None:
 
 
 def _their_csr(vectors: Any) -> Any:
-    largest = max(vectors.shape[1], vectors.nnz)
-    if largest > _LARGEST_INDEX:
-        raise ValueError(f"scikit-learn's machines take indices of 32 bits, and {largest} is more")
+    if vectors.nnz > _MOST_ENTRIES:
+        raise ValueError(
+            f"scikit-learn's machines hold sparse support vectors of at most {_MOST_ENTRIES} "
+            f"entries, and these are {vectors.nnz}"
+        )
     indices, indptr = vectors.indices.astype(np.int32), vectors.indptr.astype(np.int32)
     return sp.csr_matrix((vectors.data.astype(np.float64), indices, indptr), shape=vectors.shape)
 
