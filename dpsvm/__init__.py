@@ -11,7 +11,9 @@ from dpsvm import _built as _built
 from dpsvm._version import __version__
 from dpsvm.comparison import Comparison, compare
 from dpsvm.data import LibsvmFormatError, dump_libsvm, load_libsvm
+from dpsvm.patching import patch_sklearn, patched_sklearn, unpatch_sklearn
 from dpsvm.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+from dpsvm.svm.interchange import from_sklearn
 from dpsvm.svm.model import Model, from_estimator
 from dpsvm.warnings import PrivacyLeakWarning
 
@@ -29,5 +31,9 @@ __all__ = [
     "compare",
     "dump_libsvm",
     "from_estimator",
+    "from_sklearn",
     "load_libsvm",
+    "patch_sklearn",
+    "patched_sklearn",
+    "unpatch_sklearn",
 ]

@@ -21,6 +21,7 @@ _COMMANDS = {
     "vertical": "train one model over columns split among parties, by ADMM sharing",
     "network": "train one model over rows dealt to the nodes of a network, by ADMM",
     "lasso": "train a sparse linear model, also over columns split among parties, by Frank-Wolfe",
+    "run": "run a Python script with these machines in the place of scikit-learn's",
     "federation": "run the distributed algorithms between sites, with their own disks and budgets",
 }
 _INTERRUPTED, _BROKEN_PIPE, _FAILED = 130, 141, 2

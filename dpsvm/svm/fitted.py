@@ -35,13 +35,38 @@ class FittedSVM:
     intercept_: Floats
     shape_fit_: tuple[int, ...]
     _mostly_bounded: bool  # more than half of the support vectors are at their bounds
-    _decision_range: Floats  # over the training rows, for each pair of classes
+    _decision_range: Floats | None  # of each pair of classes over the training rows, if known
     _parameters: Parameters  # those of the fit, whatever set_params has done since
     _kernel_function: Callable[[Any, Any], Any] | None  # a callable kernel
     _kernel_rows: Any  # the training rows a callable kernel reads
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_parameters")
+
+    def as_sklearn(self) -> Any:
+        """Return this fitted machine as one of scikit-learn's own, for whatever looks at types.
+
+        It has copies of the fitted attributes, and the settings that scikit-learn has; kernel,
+        degree and coef0 are those of the fit. What only tells how to train, such as ``solver`` or
+        ``selector``, is left out. Decisions agree to rounding.
+
+        Returns
+        -------
+        machine : SVC, NuSVC, SVR, NuSVR or OneClassSVM of ``sklearn.svm``
+            The same machine.
+
+        Examples
+        --------
+        >>> from dpsvm import SVC
+        >>> machine = SVC(kernel="linear").fit([[0.0], [1.0]], ["no", "yes"])
+        >>> type(machine.as_sklearn())
+        <class 'sklearn.svm._classes.SVC'>
+        >>> machine.as_sklearn().predict([[2.0]])
+        array(['yes'], dtype='<U3')
+        """
+        from dpsvm.svm.interchange import to_sklearn
+
+        return to_sklearn(self)
 
     def _kernel_matrix(self, X: Any) -> Any:
         """Return the callable kernel of X with the training rows."""

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
 
 from dpsvm.svm.expansion import Expansion
+from dpsvm.svm.fitted import FittedSVM
 from dpsvm.svm.parameters import CLASSIFIERS, Parameters
 from dpsvm.svm.probability import class_probabilities
 from dpsvm.svm.rows import core_rows
@@ -144,18 +146,26 @@ class Model:
 def from_estimator(estimator: Any) -> Model:
     """Return the :class:`Model` of a fitted estimator, to be saved as a LIBSVM model file.
 
-    Class labels must be integers, since a LIBSVM file holds no others.
+    The estimator is one of dpsvm's or of scikit-learn's. Class labels must be integers, since a
+    LIBSVM file holds no others.
 
     >>> from dpsvm import SVC
     >>> svc = SVC(kernel="linear").fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
     >>> from_estimator(svc).predict([[0.5], [2.5]]).tolist()
     [0.0, 1.0]
     """
+    from dpsvm.svm.interchange import from_sklearn
+
+    if not isinstance(estimator, FittedSVM):
+        estimator = from_sklearn(estimator)
+    check_is_fitted(estimator)
     expansion, parameters = estimator._expansion(), estimator._parameters
-    if callable(estimator.kernel):
+    if estimator._kernel_function is not None:
         raise ValueError("a LIBSVM model file cannot hold a callable kernel")
     labels = _integer_labels(estimator.classes_) if parameters.machine in CLASSIFIERS else None
     precomputed = parameters.kernel == "precomputed"
+    probabilities = [getattr(estimator, name, ()) for name in ("_probA", "_probB")]
+    prob_a, prob_b = (np.array(values) if len(values) else None for values in probabilities)
     return Model(
         parameters=parameters,
         labels=labels,
@@ -164,6 +174,8 @@ def from_estimator(estimator: Any) -> Model:
         n_support=expansion.n_support,
         support_vectors=None if precomputed else _csr(expansion.support_vectors),
         serials=expansion.support.astype(np.int64) + 1 if precomputed else None,
+        prob_a=prob_a,
+        prob_b=prob_b,
     )
 
 
