@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from common import Table, arguments, note, run, write_results
 from scipy import stats
+from scipy.integrate import trapezoid
 from scipy.optimize import minimize
 
 from dpsvm.losses import Hinge, HuberHinge, Logistic, Loss, SmoothHinge
@@ -320,7 +321,7 @@ def line_attacks() -> Iterator[Attack]:
                     w, (one, other) = line_densities(loss, lam, s, point, relation)
                     both = (one, other), (other, one)
                     excess = (np.maximum(np.exp(a) - math.e * np.exp(b), 0) for a, b in both)
-                    return max(float(np.trapezoid(part, w)) for part in excess) / delta
+                    return max(float(trapezoid(part, w)) for part in excess) / delta
 
                 case = f"{loss.name}, {relation}, epsilon = 1, delta = {delta:g}"
                 tell = teller(1, relation)
@@ -338,7 +339,7 @@ def line_attacks() -> Iterator[Attack]:
                 ) -> float:
                     w, (one, other) = line_densities(loss, lam, 5.0, point, relation)
                     both = (one, other), (other, one)
-                    sums = (np.trapezoid(np.exp(order * a + (1 - order) * b), w) for a, b in both)
+                    sums = (trapezoid(np.exp(order * a + (1 - order) * b), w) for a, b in both)
                     return max(math.log(float(total)) for total in sums) / (order - 1) / bound
 
                 case = f"{loss.name}, {relation}, order {order:g}, s = 5"

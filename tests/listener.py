@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
+from dpsvm._sklearn import RELEASE
+
+NO_CALLBACKS = "scikit-learn has callbacks from 1.9 on"
+needs_callbacks = pytest.mark.skipif(RELEASE < (1, 9), reason=NO_CALLBACKS)
+
 
 class Listener:
     """Notes the hooks it hears; may ask to stop after so many tasks of a name."""

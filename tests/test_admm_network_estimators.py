@@ -8,7 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
-from listener import Listener
+from listener import Listener, needs_callbacks
 from network_problems import central, make_problem
 from scipy import sparse
 from sklearn.base import clone
@@ -399,6 +399,7 @@ def test_penalties_that_grow_too_far_are_warned_of():
         MADMM(growth=1.1, iterations=60, tol=1e-6).fit(tables, signs)
 
 
+@needs_callbacks
 def test_every_iteration_is_a_task_of_scikit_learns_callbacks_and_one_can_stop_the_run():
     tables, signs = make_problem(14)
     listener = Listener()
@@ -411,6 +412,7 @@ def test_every_iteration_is_a_task_of_scikit_learns_callbacks_and_one_can_stop_t
     assert quietly(private, tables, signs).n_iter_ == OBJECTIVE["iterations"]
 
 
+@needs_callbacks
 def test_nothing_is_charged_when_a_callback_fails():
     tables, signs = make_problem(14)
 

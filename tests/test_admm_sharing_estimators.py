@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-from listener import Listener
+from listener import Listener, needs_callbacks
 from scipy import sparse
 from sharing_problems import make_problem
 from sklearn.exceptions import ConvergenceWarning
@@ -310,6 +310,7 @@ def test_a_constraint_binds_every_baseline_and_an_intercept_is_the_first_partys_
     assert shifted["first party alone"].train_loss <= 2 * plain["first party alone"].train_loss
 
 
+@needs_callbacks
 def test_every_round_is_a_task_of_scikit_learns_callbacks_and_one_can_stop_the_run():
     blocks, y = make_problem(9)
     listener = Listener()
@@ -321,6 +322,7 @@ def test_every_round_is_a_task_of_scikit_learns_callbacks_and_one_can_stop_the_r
     assert (stopped.n_iter_, stopped.ending_) == (3, "stopped")
 
 
+@needs_callbacks
 def test_callbacks_are_torn_down_and_nothing_is_charged_when_one_of_them_fails():
     blocks, y = make_problem(9)
 
@@ -336,6 +338,7 @@ def test_callbacks_are_torn_down_and_nothing_is_charged_when_one_of_them_fails()
     assert ledger.charges == ()
 
 
+@needs_callbacks
 def test_a_callback_cannot_stop_a_private_run():
     blocks, y = make_problem(9)
     model = _private("row", ROW).set_callbacks(Listener(last=1)).fit(blocks, y)

@@ -7,11 +7,13 @@ import threading
 
 import numpy as np
 import pytest
-from sklearn.callback import ScoringMonitor
+from listener import NO_CALLBACKS
 from sklearn.datasets import make_classification
 from sklearn.model_selection import GridSearchCV
 
 from dpsvm import SVC, SVR, OneClassSVM
+
+ScoringMonitor = pytest.importorskip("sklearn.callback", reason=NO_CALLBACKS).ScoringMonitor
 
 
 class Recorder:

@@ -10,7 +10,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 from frank_wolfe_problems import make_lasso, split
-from listener import Listener
+from listener import Listener, needs_callbacks
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso
@@ -93,6 +93,7 @@ def test_private_fits_say_what_they_guarantee_and_hide_the_rest():
     assert caught[0].filename == __file__
 
 
+@needs_callbacks
 def test_callbacks_hear_every_step_and_cannot_end_a_private_fit():
     A, y = make_lasso()
     settings = {"max_iter": 10, "tol": 0.0}

@@ -87,7 +87,7 @@ def test_the_gap_is_below_the_tolerance_in_truth(form: type, dtype: type) -> Non
 
 def test_binary_rows_and_many_columns_are_no_exception() -> None:
     rng = np.random.default_rng(2)
-    X = sparse.random(2500, 10**6, density=2e-5, format="csr", rng=rng)
+    X = sparse.random(2500, 10**6, density=2e-5, format="csr", random_state=rng)
     X.data[:] = 1.0
     X.sort_indices()
     y = (rng.random(2500) < 0.5).astype(np.float64)

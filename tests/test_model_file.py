@@ -36,7 +36,7 @@ def random_model(machine: str, kernel: str, seed: int = 0, *, n_classes: int = 4
     k = n_classes if classifier else 2
     n_support = random.integers(1, 4, size=k if classifier else 1).astype(np.int32)
     n, pairs = int(n_support.sum()), k * (k - 1) // 2
-    rows = sparse.random_array((n, 6), density=0.5, rng=random, data_sampler=random.normal)
+    rows = sparse.random_array((n, 6), density=0.5, random_state=random, data_sampler=random.normal)
     has_scale = classifier or machine.endswith("svr")
     return Model(
         parameters=Parameters(

@@ -112,7 +112,7 @@ class TestNewton:
     @pytest.mark.parametrize("loss", LOSSES, ids=repr)
     def test_many_rows_are_certified_to_the_default_tolerance(self, loss):
         random = np.random.default_rng(0)
-        X = sp.random_array((50_000, 120), density=0.1, format="csr", rng=random)
+        X = sp.random_array((50_000, 120), density=0.1, format="csr", random_state=random)
         X = X / (np.sqrt(X.multiply(X).sum(axis=1).max()) * (1 + 1e-9))
         y = np.sign(X @ random.normal(size=120) + 0.3 * random.normal(size=50_000))
         objective = Objective(X, y, np.ones(50_000), loss, 1.0, np.zeros(120))
@@ -200,7 +200,7 @@ class TestDual:
     @pytest.mark.parametrize("C", [1e-4, 1.0, 100.0])
     def test_many_rows_are_solved_to_the_gap_of_an_output_release(self, C):
         random = np.random.default_rng(0)
-        X = sp.random_array((50_000, 120), density=0.1, format="csr", rng=random)
+        X = sp.random_array((50_000, 120), density=0.1, format="csr", random_state=random)
         X = X / (np.sqrt(X.multiply(X).sum(axis=1).max()) * (1 + 1e-9))
         y = np.sign(X @ random.normal(size=120) + 0.3 * random.normal(size=50_000))
         assert np.isfinite(solve_hinge(X, y, np.ones(50_000), C, (0.01 * C) ** 2 / 2)).all()

@@ -65,7 +65,8 @@ def test_the_constant_that_rescales_does_not_depend_on_the_row():
 
 
 def test_sparse_rows_stay_sparse_and_equal_the_dense_ones():
-    X = sp.random_array((40, 6), density=0.3, rng=np.random.default_rng(1), format="csr") * 9
+    random = np.random.default_rng(1)
+    X = sp.random_array((40, 6), density=0.3, random_state=random, format="csr") * 9
     prepared = Preparation(2.0, 0.5)(X)
     assert sp.issparse(prepared)
     assert np.allclose(prepared.toarray(), Preparation(2.0, 0.5)(X.toarray()))

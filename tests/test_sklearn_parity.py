@@ -44,7 +44,9 @@ def assert_same_machine(ours, theirs, X):
     """The same iterations, the same support vectors, the same decisions."""
     np.testing.assert_array_equal(ours.n_iter_, theirs.n_iter_)
     np.testing.assert_array_equal(ours.support_, theirs.support_)
-    np.testing.assert_array_equal(ours.n_support_, theirs.n_support_)
+    # Of a sparse X without classes scikit-learn's count is memory that nobody has written.
+    counts = theirs.n_support_ if hasattr(theirs, "classes_") else [len(theirs.support_)]
+    np.testing.assert_array_equal(ours.n_support_, counts)
     np.testing.assert_array_equal(dense(ours.support_vectors_), dense(theirs.support_vectors_))
     np.testing.assert_allclose(dense(ours.dual_coef_), dense(theirs.dual_coef_), atol=1e-9)
     np.testing.assert_allclose(ours.intercept_, theirs.intercept_, rtol=1e-9, atol=1e-9)
