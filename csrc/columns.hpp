@@ -45,10 +45,18 @@ class ColumnMap {
   ColumnMap(const View& view, const std::vector<Index>& rows) : size_(view.cols) {
     if (view.cols <= kNarrow) return;
     std::vector<Index> occurring;
-    for (Index row : rows) for_each_entry(view, row, [&](Index k, auto) { occurring.push_back(k); });
-    if (static_cast<Index>(occurring.size()) >= view.cols) return;
-    std::sort(occurring.begin(), occurring.end());
-    occurring.erase(std::unique(occurring.begin(), occurring.end()), occurring.end());
+    Index entries = 0, room = kNarrow;
+    for (Index row : rows) {
+      for_each_entry(view, row, [&](Index k, auto) {
+        occurring.push_back(k);
+        ++entries;
+      });
+      if (entries >= view.cols) return;
+      if (static_cast<Index>(occurring.size()) < room) continue;
+      keep_distinct(occurring);
+      room = std::max(room, 2 * static_cast<Index>(occurring.size()));
+    }
+    keep_distinct(occurring);
     size_ = static_cast<Index>(occurring.size());
     kept_ = std::move(occurring);
     renumbered_ = true;
@@ -66,6 +74,11 @@ class ColumnMap {
 
  private:
   static constexpr Index kNarrow = 1 << 16;
+
+  static void keep_distinct(std::vector<Index>& columns) {
+    std::sort(columns.begin(), columns.end());
+    columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
+  }
 
   Index size_;
   bool renumbered_ = false;

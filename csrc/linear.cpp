@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "kernel.hpp"
-#include "sparse_rows.hpp"
+#include "row_products.hpp"
 #include "state.hpp"
 #include "step.hpp"
 
@@ -36,7 +36,7 @@ class LinearSolver {
   LinearSolver(const Problem& problem, const Matrix& matrix, const std::vector<Index>& rows, std::size_t cache_bytes,
                const SolverOptions& options, ThreadPool& pool, Watch& watch, Progress progress, QStatistics& statistics)
       : problem_(problem), matrix_(matrix), rows_(rows), cache_bytes_(cache_bytes), options_(options), pool_(pool),
-        watch_(watch), progress_(progress), statistics_(statistics), samples_(matrix, rows), s_(start_of(problem)),
+        watch_(watch), progress_(progress), statistics_(statistics), samples_(matrix, rows, pool), s_(start_of(problem)),
         w_(samples_.features(), 0.0) {
     for (Index t = 0; t < s_.size; ++t)
       if (!s_.at_lower(t)) samples_.add(sample(t), s_.y[t] * s_.alpha[t], w_);
@@ -77,10 +77,11 @@ class LinearSolver {
   void compute_v() {
     const Index n = samples_.size(), pieces = (n + kRowsTogether - 1) / kRowsTogether;
     const auto piece = [&](Index k) {
-      for (Index i = k * kRowsTogether; i < std::min(n, (k + 1) * kRowsTogether); ++i) {
-        const double product = samples_.dot(i, w_);
-        for (Index t = i; t < s_.size; t += n) s_.v[t] = s_.v_zero[t] - product;
-      }
+      const Index first = k * kRowsTogether, last = std::min(n, first + kRowsTogether);
+      double products[kRowsTogether];
+      samples_.dots(first, last, w_, products);
+      for (Index i = first; i < last; ++i)
+        for (Index t = i; t < s_.size; t += n) s_.v[t] = s_.v_zero[t] - products[i - first];
     };
     if (samples_.entries() < kWorthThreads)
       for (Index k = 0; k < pieces; ++k) piece(k);
@@ -223,7 +224,7 @@ class LinearSolver {
   Watch& watch_;
   Progress progress_;
   QStatistics& statistics_;
-  const SparseRows samples_;
+  const RowProducts samples_;
   State s_;                   // nothing is ever shrunk; v and top are those of the start of the round
   std::vector<double> w_;     // [features] sum of y_t a_t x_t
   std::vector<Index> round_;  // variables of the current round

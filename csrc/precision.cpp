@@ -50,40 +50,40 @@ double squared_distance(const CsrView<V, I>& view, Index i, Index j) {
 }  // namespace
 
 struct SinglePrecision::Anchor {
-  Index row;
+  Index at;  // among the rows
   double near = 0, half = 0;  // squared distances to near neighbours, and to the nearer half of all others
 };
 
 // The distances are to a sample of the rows, equal ones left out; 0 if these are too few.
-SinglePrecision::Anchor SinglePrecision::make_anchor(const Matrix& matrix, Index row) {
-  const Index n = row_count(matrix), count = std::min(n, kSample);
+SinglePrecision::Anchor SinglePrecision::make_anchor(const Matrix& matrix, const std::vector<Index>& rows, Index at) {
+  const Index n = static_cast<Index>(rows.size()), count = std::min(n, kSample);
   std::vector<double> squared;
   squared.reserve(count);
   std::visit(
       [&](const auto& view) {
-        for (Index k = 0; k < count; ++k) squared.push_back(squared_distance(view, row, k * n / count));
+        for (Index k = 0; k < count; ++k) squared.push_back(squared_distance(view, rows[at], rows[k * n / count]));
       },
       matrix);
   squared.erase(std::remove(squared.begin(), squared.end(), 0.0), squared.end());
   const Index rank = std::max<Index>(kNear * count / kSample, 1) - 1, middle = static_cast<Index>(squared.size()) / 2;
-  if (middle < rank || squared.empty()) return {row};
+  if (middle < rank || squared.empty()) return {at};
   std::nth_element(squared.begin(), squared.begin() + middle, squared.end());
   const double half = squared[middle];
   std::nth_element(squared.begin(), squared.begin() + rank, squared.begin() + middle + 1);
-  return {row, squared[rank], half};
+  return {at, squared[rank], half};
 }
 
-SinglePrecision::SinglePrecision(Machine machine, const KernelSpec& spec, const Matrix& matrix, ThreadPool& pool)
+SinglePrecision::SinglePrecision(Machine machine, const KernelSpec& spec, const Matrix& matrix,
+                                 const std::vector<Index>& rows, ThreadPool& pool)
     : gamma_(spec.gamma) {
-  const Index n = row_count(matrix);
+  const auto n = static_cast<Index>(rows.size());
   const bool rescaled = machine == Machine::nu_svc || machine == Machine::nu_svr;
   if (!is_single_precision(matrix) || spec.type != KernelType::rbf || rescaled || n < kFewest ||
       !(gamma_ >= kLeastGamma && gamma_ <= kMostGamma))
     return;
-  const auto rows = consecutive(0, n);
   const auto squared = squared_norms<float>(matrix, rows, pool);
   std::vector<Anchor> anchors;
-  for (Index k = 0; k < kAnchors; ++k) anchors.push_back(make_anchor(matrix, (2 * k + 1) * n / (2 * kAnchors)));
+  for (Index k = 0; k < kAnchors; ++k) anchors.push_back(make_anchor(matrix, rows, (2 * k + 1) * n / (2 * kAnchors)));
   const auto scale = [&](double terms) { return (1 + std::sqrt(terms) / 4) * gamma_; };
   scale_ = scale(static_cast<double>(column_count(matrix)));
   enough_ = judge(anchors, squared, scale_);
@@ -105,8 +105,8 @@ void SinglePrecision::limit(double norm, double range) {
 bool SinglePrecision::judge(const std::vector<Anchor>& anchors, const std::vector<float>& squared, double scale) {
   std::vector<double> halves;
   double allowed = 1.0;
-  for (const auto& [row, near, half] : anchors) {
-    if (!(error(scale, squared[row]) <= kOfNear * gamma_ * near)) return false;
+  for (const auto& [at, near, half] : anchors) {
+    if (!(error(scale, squared[at]) <= kOfNear * gamma_ * near)) return false;
     allowed = std::min(allowed, kOfNear * gamma_ * near);
     halves.push_back(half);
   }

@@ -28,8 +28,9 @@ namespace dpsvm {
 
 class SinglePrecision {
  public:
-  // For the kernel values between the rows of a matrix, or between them and other rows, in a machine of this kind.
-  SinglePrecision(Machine machine, const KernelSpec& spec, const Matrix& matrix, ThreadPool& pool);
+  // For the kernel values between the named rows of a matrix, or between them and others, in a machine of this kind.
+  SinglePrecision(Machine machine, const KernelSpec& spec, const Matrix& matrix, const std::vector<Index>& rows,
+                  ThreadPool& pool);
 
   // Among the rows themselves.
   bool enough() const { return enough_; }
@@ -43,7 +44,7 @@ class SinglePrecision {
  private:
   static double error(double scale, double squared_norm);
   struct Anchor;  // a sampled row
-  static Anchor make_anchor(const Matrix& matrix, Index row);
+  static Anchor make_anchor(const Matrix& matrix, const std::vector<Index>& rows, Index at);
   bool judge(const std::vector<Anchor>& anchors, const std::vector<float>& squared, double scale);
 
   double gamma_ = 0;

@@ -139,7 +139,7 @@ bool by_dots(const PredictInput& input, const std::vector<Index>& queries, const
 
 // The range of the decision values is known.
 SinglePrecision precision_of(const PredictInput& input, ThreadPool& pool) {
-  SinglePrecision single(input.machine, input.kernel, input.support_vectors, pool);
+  SinglePrecision single(input.machine, input.kernel, input.support_vectors, consecutive(0, input.n_sv), pool);
   const Decision decision(input);
   std::vector<double> squares(decision.pairs(), 0.0);
   decision.for_each_coefficient([&](Index, Index pair, double c) { squares[pair] += c * c; });

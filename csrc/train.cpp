@@ -82,7 +82,7 @@ struct Fit {
 
 Fit make_fit(const TrainInput& input, const TrainOptions& options, Watch& watch, Index problems,
              std::size_t cache_bytes, ThreadPool& pool) {
-  const bool single = SinglePrecision(options.machine.machine, options.kernel, input.x, pool).enough();
+  const bool single = SinglePrecision(options.machine.machine, options.kernel, input.x, input.rows, pool).enough();
   return {input, options, watch, problems, cache_bytes, single ? Precision::single : Precision::full};
 }
 
@@ -198,15 +198,15 @@ Solved solve_task(const Fit& fit, const Task& task, Index number, ThreadPool& po
   return solved;
 }
 
-double weight_of(const TrainInput& input, Index row) { return input.weight ? input.weight[row] : 1.0; }
+double weight_of(const TrainInput& input, Index i) { return input.weight ? input.weight[i] : 1.0; }
 
 Task whole_task(const TrainInput& input) {
   Task task;
-  const Index n = row_count(input.x);
-  task.rows = consecutive(0, n);
-  for (Index row = 0; row < n; ++row) {
-    task.target.push_back(input.y ? input.y[row] : 1.0);
-    task.weight.push_back(weight_of(input, row));
+  const auto n = static_cast<Index>(input.rows.size());
+  task.rows = input.rows;
+  for (Index i = 0; i < n; ++i) {
+    task.target.push_back(input.y ? input.y[i] : 1.0);
+    task.weight.push_back(weight_of(input, i));
   }
   if (input.start) task.start.assign(input.start, input.start + n);
   return task;
@@ -215,12 +215,13 @@ Task whole_task(const TrainInput& input) {
 // The samples of two classes, first those of class a (+1), then those of class b (-1).
 Task pair_task(const TrainInput& input, const std::vector<std::vector<Index>>& members, Index a, Index b) {
   Task task;
+  const auto n = static_cast<Index>(input.rows.size());
   for (const Index c : {a, b}) {
-    for (Index row : members[c]) {
-      task.rows.push_back(row);
+    for (Index i : members[c]) {
+      task.rows.push_back(input.rows[i]);
       task.target.push_back(c == a ? 1.0 : -1.0);
-      task.weight.push_back(weight_of(input, row) * (input.class_weight ? input.class_weight[c] : 1.0));
-      if (input.start) task.start.push_back(input.start[(c == a ? b - 1 : a) * row_count(input.x) + row]);
+      task.weight.push_back(weight_of(input, i) * (input.class_weight ? input.class_weight[c] : 1.0));
+      if (input.start) task.start.push_back(input.start[(c == a ? b - 1 : a) * n + i]);
     }
   }
   return task;
@@ -232,10 +233,10 @@ Model one_problem(const TrainInput& input, const TrainOptions& options, Watch& w
   const Fit fit = make_fit(input, options, watch, 1, options.cache_bytes, pool);
   Solved solved = solve_task(fit, task, 0, pool);
   Model model;
-  for (Index row : task.rows) {
-    if (solved.coefficient[row] == 0) continue;
-    model.support.push_back(static_cast<std::int32_t>(row));
-    model.dual_coef.push_back(solved.coefficient[row]);
+  for (std::size_t i = 0; i < task.rows.size(); ++i) {
+    if (solved.coefficient[i] == 0) continue;
+    model.support.push_back(static_cast<std::int32_t>(task.rows[i]));
+    model.dual_coef.push_back(solved.coefficient[i]);
   }
   model.n_support = {static_cast<std::int32_t>(model.support.size())};
   model.rho = {solved.report.result.rho};
@@ -245,7 +246,7 @@ Model one_problem(const TrainInput& input, const TrainOptions& options, Watch& w
 
 // LIBSVM's layout: support vectors by class; line r of dual_coef holds, for a support vector of class c, its coefficient
 // in the problem of c against the r-th other class.
-Model assemble(const std::vector<std::vector<Index>>& members, std::vector<Solved> solved) {
+Model assemble(const TrainInput& input, const std::vector<std::vector<Index>>& members, std::vector<Solved> solved) {
   const auto classes = static_cast<Index>(members.size());
   const auto pair_number = [&](Index a, Index b) { return a * (2 * classes - a - 1) / 2 + (b - a - 1); };
   const auto coefficient = [&](Index c, Index k, Index other) {
@@ -261,7 +262,7 @@ Model assemble(const std::vector<std::vector<Index>>& members, std::vector<Solve
       for (Index other = 0; other < classes; ++other)
         if (other != c) all.push_back(coefficient(c, k, other));
       if (std::all_of(all.begin(), all.end(), [](double value) { return value == 0; })) continue;
-      model.support.push_back(static_cast<std::int32_t>(members[c][k]));
+      model.support.push_back(static_cast<std::int32_t>(input.rows[members[c][k]]));
       for (Index r = 0; r < classes - 1; ++r) lines[r].push_back(all[r]);
     }
     model.n_support.push_back(static_cast<std::int32_t>(model.support.size() - before));
@@ -276,15 +277,15 @@ Model assemble(const std::vector<std::vector<Index>>& members, std::vector<Solve
 
 Model one_against_one(const TrainInput& input, const TrainOptions& options, Watch& watch) {
   std::vector<std::vector<Index>> members(input.classes);
-  for (Index row = 0; row < row_count(input.x); ++row) {
-    const double code = input.y[row];
+  for (Index i = 0; i < static_cast<Index>(input.rows.size()); ++i) {
+    const double code = input.y[i];
     if (!(code >= 0 && code < static_cast<double>(input.classes)))
       throw InvalidInput("class code " + std::to_string(code) + " is not in 0 .. " +
                          std::to_string(input.classes - 1));
-    members[static_cast<Index>(code)].push_back(row);
+    members[static_cast<Index>(code)].push_back(i);
   }
-  for (const auto& rows : members)
-    if (rows.empty() || input.classes < 2) throw InvalidInput("every one of at least two classes needs a sample");
+  for (const auto& samples : members)
+    if (samples.empty() || input.classes < 2) throw InvalidInput("every one of at least two classes needs a sample");
 
   std::vector<std::pair<Index, Index>> pairs;
   for (Index a = 0; a < input.classes; ++a)
@@ -305,13 +306,17 @@ Model one_against_one(const TrainInput& input, const TrainOptions& options, Watc
     pool.run(n_pairs, one, [&] { watch.check({n_pairs - 1, n_pairs, 0, 0.0, 0}); });
   else
     one(0);
-  return assemble(members, std::move(solved));
+  return assemble(input, members, std::move(solved));
 }
 
 }  // namespace
 
 Model train(const TrainInput& input, const TrainOptions& options, Watch& watch) {
-  if (row_count(input.x) == 0) throw InvalidInput("there are no samples");
+  if (input.rows.empty()) throw InvalidInput("there are no samples");
+  for (const Index row : input.rows)
+    if (row < 0 || row >= row_count(input.x))
+      throw InvalidInput("row " + std::to_string(row) + " is not one of the " + std::to_string(row_count(input.x)) +
+                         " rows of x");
   if (options.kernel.type == KernelType::precomputed && row_count(input.x) != column_count(input.x))
     throw InvalidInput("a precomputed kernel must be square");
   if (options.algorithm == Algorithm::decomposition) {

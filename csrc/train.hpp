@@ -13,11 +13,12 @@ namespace dpsvm {
 
 struct TrainInput {
   Matrix x;
-  const double* y = nullptr;        // [rows] class codes 0 .. classes-1, or regression targets; unused by one-class
+  std::vector<Index> rows;          // [n] the samples, each a row of x; for a precomputed kernel, a column too
+  const double* y = nullptr;        // [n] class codes 0 .. classes-1, or regression targets; unused by one-class
   Index classes = 0;                // classification only
-  const double* weight = nullptr;   // [rows] sample weights, positive; null: all 1
+  const double* weight = nullptr;   // [n] sample weights, positive; null: all 1
   const double* class_weight = nullptr;  // [classes]; null: all 1
-  const double* start = nullptr;    // [max(classes - 1, 1)][rows] coefficients to continue from, in the layout of
+  const double* start = nullptr;    // [max(classes - 1, 1)][n] coefficients to continue from, in the layout of
                                     // Model::dual_coef; null: none
 };
 
@@ -48,7 +49,7 @@ struct Report {
 };
 
 struct Model {
-  std::vector<std::int32_t> support;    // [n_sv] rows of x, by class, ascending within a class
+  std::vector<std::int32_t> support;    // [n_sv] rows of x, by class, within a class in the samples' order
   std::vector<std::int32_t> n_support;  // [classes], or [1]
   std::vector<double> dual_coef;        // [max(classes - 1, 1)][n_sv], LIBSVM's layout and signs
   std::vector<double> rho;              // [pairs] in the order (0,1) (0,2) ... (1,2) ...

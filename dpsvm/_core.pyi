@@ -31,6 +31,7 @@ def train(
     sigma: float = 0.5,
     seed: int | None = None,
     threads: int = 1,
+    rows: NDArray[np.intp] | None = None,
     sample_weight: NDArray[np.float64] | None = None,
     class_weight: NDArray[np.float64] | None = None,
     alpha: NDArray[np.float64] | None = None,
@@ -44,6 +45,8 @@ def train(
     y: class codes 0 .. k-1 (class 0 is the positive class of each pair), or regression targets.
     solver: ``smo`` or, with the linear kernel and the selector wss2, ``decomposition``.
     seed: for the randomised selectors; None takes the operating system's entropy.
+    rows: the rows of X that are the samples, in their order, read where they are; None: all. The
+        arrays y, sample_weight and alpha have a number for each, and support names rows of X.
     sample_weight: positive factors of each sample's bound; class_weight: likewise by class code.
     alpha: signed coefficients to continue from, a number for each row; of classifiers, classes - 1
         lines of them, in the layout of ``dual_coef``. They are moved to a feasible point near them.

@@ -48,6 +48,8 @@ cdef extern from "matrix.hpp" namespace "dpsvm" nogil:
         Matrix& operator=(const CsrView[double, int32_t]&)
         Matrix& operator=(const CsrView[double, int64_t]&)
 
+    vector[Index] consecutive(Index, Index) except +
+
 
 cdef extern from "simd.hpp" namespace "dpsvm" nogil:
     cdef cppclass Simd:
@@ -136,6 +138,7 @@ cdef extern from "train.hpp" namespace "dpsvm" nogil:
 
     cdef cppclass TrainInput:
         Matrix x
+        vector[Index] rows
         const double* y
         Index classes
         const double* weight
@@ -330,7 +333,7 @@ cdef _report(CReport& report):
 def train(X, y, *, machine, kernel, double gamma=1.0, double coef0=0.0, int degree=3, double C=1.0, double nu=0.5,
           double epsilon=0.1, double tol=1e-3, size_t cache_bytes=200 << 20, bint shrinking=True, int64_t max_iter=-1,
           double time_limit=float("inf"), solver="smo", selector="wss2", double selection_epsilon=1.0,
-          double sigma=0.5, seed=None, int threads=1, sample_weight=None, class_weight=None, alpha=None,
+          double sigma=0.5, seed=None, int threads=1, rows=None, sample_weight=None, class_weight=None, alpha=None,
           int64_t trace_every=0, monitor=None):
     """Fits one machine; see the stub file for the arguments."""
     cdef TrainInput data
@@ -338,9 +341,15 @@ def train(X, y, *, machine, kernel, double gamma=1.0, double coef0=0.0, int degr
     cdef Model model
     cdef _Monitor hook = _Monitor(monitor)
     cdef Watch* watch
-    cdef Index n = X.shape[0]
+    cdef const Index[::1] named
+    cdef Index n = X.shape[0] if rows is None else len(rows)
 
     _view(data.x, X)
+    if rows is None:
+        data.rows = consecutive(0, n)
+    elif n:
+        named = rows
+        data.rows.assign(&named[0], &named[0] + n)
     data.y = _doubles(y, n, "y")
     data.weight = _doubles(sample_weight, n, "sample_weight")
     data.classes = 0

@@ -143,7 +143,7 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
         targets = self._targets(y_checked, kept)
         parameters = self._resolve_parameters(rows)
         alpha = None if before is None else self._start(before, rows, kept, parameters.C)
-        problem = self._problem(rows, kept)
+        problem = self._problem(rows)
 
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
         data = {"X": X, "y": y, "metadata": metadata}
@@ -156,9 +156,11 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
             monitor = Patience(subtasks.monitor, tol=self.tol, tell=_warn_while_fitting)
             solve = CoreFit(parameters, threads=threads, seed=self._seed(), monitor=monitor)
             by_class = getattr(self, "class_weight_", None)
-            solution = solve(problem, targets, weight=weight, class_weight=by_class, alpha=alpha)
-            self._calibrate(solve, problem, targets, weight)
-        self._keep(solution, parameters, rows, kept)
+            solution = solve(
+                problem, targets, rows=kept, weight=weight, class_weight=by_class, alpha=alpha
+            )
+            self._calibrate(solve, problem, targets, kept, weight)
+        self._keep(solution, parameters, rows)
         self.fit_status_ = int(any(not report.converged for report in solve.reports))
         self._tell(solution.reports, solve.reports)
         context.call_on_fit_task_end(estimator=self, reconstruction_attributes={}, **data)
@@ -189,7 +191,12 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
         return table if table is None or kept is None else table[:, kept]
 
     def _calibrate(
-        self, solve: CoreFit, problem: Any, targets: Floats | None, weight: Floats | None
+        self,
+        solve: CoreFit,
+        problem: Any,
+        targets: Floats | None,
+        kept: Rows | None,
+        weight: Floats | None,
     ) -> None:
         """Fit what turns decisions into probabilities: nothing, except in classifiers."""
 
@@ -249,8 +256,8 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
         settings = {name: getattr(self, name) for name in self._settings}
         return Parameters(machine=self._machine, kernel=kernel, gamma=gamma, **settings)
 
-    def _problem(self, rows: Any, kept: Rows | None) -> Any:
-        """Return the rows the core trains on, or their kernel matrix."""
+    def _problem(self, rows: Any) -> Any:
+        """Return the rows in the core's form, or their kernel matrix."""
         self._kernel_function = self.kernel if callable(self.kernel) else None
         self._kernel_rows = rows if callable(self.kernel) else None
         if callable(self.kernel):
@@ -259,37 +266,31 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
             if rows.shape != (n_samples, n_samples):
                 shape = f"{rows.shape[0]}x{rows.shape[1]}"
                 raise ValueError(f"kernel returned a {shape} matrix for {n_samples} samples")
-        if kept is None:
-            return rows
-        square = callable(self.kernel) or self.kernel == "precomputed"
-        return rows[np.ix_(kept, kept)] if square else rows[kept]
+        return rows
 
     def _seed(self) -> int | None:
         if self.selector not in RANDOM_SELECTORS or self.random_state is None:
             return None
         return int(check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64))
 
-    def _keep(
-        self, solution: Solution, parameters: Parameters, rows: Any, kept: Rows | None
-    ) -> None:
+    def _keep(self, solution: Solution, parameters: Parameters, rows: Any) -> None:
         """Set the fitted attributes."""
         if not (np.isfinite(solution.dual_coef).all() and np.isfinite(solution.rho).all()):
             raise ValueError(
                 f"{NOT_FINITE}. The input data may contain large values and need to be "
                 "preprocessed."
             )
-        support = solution.support if kept is None else kept[solution.support].astype(np.int32)
         sign = -1.0 if self._two_classes() else 1.0
         self._parameters = parameters
         self.shape_fit_ = rows.shape if hasattr(rows, "shape") else (_num_samples(rows),)
-        self.support_ = support
+        self.support_ = solution.support
         self.n_support_ = solution.n_support
         self.dual_coef_ = sign * solution.dual_coef
         self.intercept_ = -sign * solution.rho
         if parameters.kernel == "precomputed":
             self.support_vectors_ = np.empty((0, 0))
         else:
-            self.support_vectors_ = rows[support]
+            self.support_vectors_ = rows[self.support_]
             if sp.issparse(rows):
                 self.dual_coef_ = type(rows)(self.dual_coef_)
         self._keep_reports(solution)

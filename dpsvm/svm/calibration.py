@@ -23,9 +23,10 @@ _NU_SHARE = 0.99
 def pair_sigmoids(
     solve: CoreFit,
     problem: Any,  # rows, or their kernel matrix
-    codes: Floats,  # [rows] of the classes
+    rows: Rows,  # [n] of the training
+    codes: Floats,  # [n] of their classes
     *,
-    weight: Floats | None,  # [rows]
+    weight: Floats | None,  # [n]
     class_weight: Floats,  # [classes]
     seed: int,
 ) -> tuple[Floats, Floats]:
@@ -36,15 +37,23 @@ def pair_sigmoids(
 
     >>> from dpsvm.svm.parameters import Parameters
     >>> solve = CoreFit(Parameters(kernel="linear"), threads=1)
-    >>> rows, codes = np.arange(20.0)[:, None], np.repeat([0.0, 1.0], 10)
-    >>> a, b = pair_sigmoids(solve, rows, codes, weight=None, class_weight=np.ones(2), seed=0)
+    >>> X, rows, codes = np.arange(20.0)[:, None], np.arange(20), np.repeat([0.0, 1.0], 10)
+    >>> a, b = pair_sigmoids(solve, X, rows, codes, weight=None, class_weight=np.ones(2), seed=0)
     >>> a.shape, bool(a[0] < 0)
     ((1,), True)
     """
     groups = [np.flatnonzero(codes == code) for code in range(len(class_weight))]
     sigmoids = []
     for i, j in combinations(range(len(groups)), 2):
-        folds = _Folds(solve, problem, groups[i], groups[j], weight, class_weight[[j, i]])
+        pair = np.concatenate([groups[i], groups[j]])
+        folds = _Folds(
+            solve,
+            problem,
+            rows[pair],
+            codes[pair] == i,
+            None if weight is None else weight[pair],
+            class_weight[[j, i]],
+        )
         sigmoids.append(held_out_sigmoid(folds.positive, MersenneRandom(seed), folds.decide))
     a, b = np.array(sigmoids).T
     return a, b
@@ -57,50 +66,47 @@ class _Folds:
         self,
         solve: CoreFit,
         problem: Any,
-        first: Rows,
-        second: Rows,
+        rows: Rows,  # of the pair
+        positive: NDArray[np.bool_],  # which of them are of its first class
         weight: Floats | None,
         class_weight: Floats,  # of the second class and of the first
     ) -> None:
-        self.positive = np.arange(len(first) + len(second)) < len(first)
+        self.positive = positive
         self._solve = solve
         self._problem = problem
-        self._pair = np.concatenate([first, second])
+        self._rows = rows
         self._weight = weight
         self._class_weight = class_weight
-        self._precomputed = solve.parameters.kernel == "precomputed"
 
-    def decide(self, rows: Rows, held_out: Rows) -> Floats:
+    def decide(self, trained: Rows, held_out: Rows) -> Floats:
         """Return the decisions on the rows held out, positive for the first class."""
         if not len(held_out):
             return np.empty(0)
-        trained, asked = self._pair[rows], self._pair[held_out]
+        positive = self.positive[trained]
         weight = None if self._weight is None else self._weight[trained]
-        problem = self._between(trained, trained)
         solution = self._solve(
-            problem,
-            self.positive[rows].astype(np.float64),
+            self._problem,
+            positive.astype(np.float64),
+            rows=self._rows[trained],
             weight=weight,
             class_weight=self._class_weight,
-            nu=self._nu(self.positive[rows], weight),
+            nu=self._nu(positive, weight),
         )
+        parameters = self._solve.parameters
+        vectors = None if parameters.kernel == "precomputed" else self._problem[solution.support]
         machine = Expansion(
-            self._solve.parameters,
+            parameters,
             support=solution.support,
-            support_vectors=None if self._precomputed else problem[solution.support],
+            support_vectors=vectors,
             n_support=solution.n_support,
             dual_coef=solution.dual_coef,
             rho=solution.rho,
-            columns=problem.shape[1],
+            columns=self._problem.shape[1],
             n_classes=2,
             decision_range=np.array([solution.reports[0].decision_range]),
         )
-        queries = self._between(asked, trained)
-        return -machine.decision_values(queries, threads=self._solve.threads)[:, 0]
-
-    def _between(self, rows: Rows, others: Rows) -> Any:
-        """Return rows, or of a kernel matrix their kernel with the others."""
-        return self._problem[np.ix_(rows, others) if self._precomputed else rows]
+        asked = self._problem[self._rows[held_out]]
+        return -machine.decision_values(asked, threads=self._solve.threads)[:, 0]
 
     def _nu(self, positive: NDArray[np.bool_], weight: Floats | None) -> float | None:
         """Return nu, lowered where the fold has too few rows of one class for it."""

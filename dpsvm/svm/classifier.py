@@ -202,13 +202,21 @@ class BaseSVC(ClassifierMixin, BaseSVM):  # type: ignore[misc]
             notices.append((notice, FutureWarning))
         return notices
 
-    def _calibrate(self, solve: CoreFit, problem: Any, targets: Any, weight: Floats | None) -> None:
+    def _calibrate(
+        self,
+        solve: CoreFit,
+        problem: Any,
+        targets: Any,
+        kept: Rows | None,
+        weight: Floats | None,
+    ) -> None:
         self._probA = self._probB = np.empty(0)
         if self.probability == "deprecated" or not self.probability:
             return
         self._probA, self._probB = pair_sigmoids(
             solve,
             problem,
+            np.arange(len(targets)) if kept is None else kept,
             targets,
             weight=weight,
             class_weight=self.class_weight_,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpsvm import _core
 from dpsvm.svm.parameters import Parameters
-from dpsvm.svm.rows import FLOAT_TYPES, core_rows
+from dpsvm.svm.rows import FLOAT_TYPES, all_finite, core_rows
 from dpsvm.svm.voting import pair_count
 
 Floats = NDArray[np.float64]
@@ -110,6 +110,7 @@ def _vectors(values: Any, shape: tuple[int, int]) -> Any:
     got = f"shape {np.shape(values)} and type {getattr(values, 'dtype', type(values))}"
     if np.shape(values) != shape or getattr(values, "dtype", None) not in FLOAT_TYPES:
         raise ValueError(f"support_vectors_ must be floats of shape {shape}, got {got}")
-    if not np.isfinite(values.data if sp.issparse(values) else values).all():
+    vectors = core_rows(values)
+    if not all_finite(vectors):
         raise ValueError("support_vectors_ must be finite")
-    return core_rows(values)
+    return vectors

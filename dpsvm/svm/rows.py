@@ -1,14 +1,23 @@
-"""Data rows in the form the core takes, made without touching the caller's arrays."""
+"""Data rows in the form the core takes, made without touching the caller's arrays.
+
+Rows may be mapped from a file larger than memory: what looks at all of them does so in blocks.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
 
 FLOAT_TYPES = (np.float64, np.float32)
 """The element types that are kept as they are; the first is what all others become."""
+
+_BLOCK = 1 << 16  # numbers looked at together
 
 
 def core_rows(X: Any) -> Any:
@@ -33,21 +42,53 @@ def core_rows(X: Any) -> Any:
     return rows
 
 
+def all_finite(X: Any) -> bool:
+    """Whether rows in the core's form hold neither NaN nor infinity.
+
+    >>> all_finite(np.array([[0.0], [np.inf]]))
+    False
+    """
+    return all(bool(np.isfinite(block).all()) for block in _blocks(_numbers(X)))
+
+
 def scale_gamma(X: Any) -> float:
     """Return gamma for ``gamma='scale'``: 1 / (features x variance), or 1 for constant data.
+
+    For dense rows the variance is that of ``X.astype(np.float64).var()``, to the bit.
 
     >>> scale_gamma(np.array([[0.0], [1.0]]))
     4.0
     """
     with np.errstate(over="ignore", invalid="ignore"):  # the core refuses rows so large
-        variance = _sparse_variance(X) if sp.issparse(X) else X.var(dtype=np.float64)
+        variance = _variance(_numbers(X), X.shape[0] * X.shape[1])
     return 1.0 / (X.shape[1] * float(variance)) if variance != 0 else 1.0
 
 
-def _sparse_variance(X: Any) -> np.float64:
-    """The variance of all entries about their mean, in double precision, the zeros counted."""
-    size = np.float64(X.shape[0] * X.shape[1])
-    mean = X.data.sum(dtype=np.float64) / size
-    deviations = np.subtract(X.data, mean, dtype=np.float64)
-    squares = np.square(deviations, out=deviations).sum()
-    return np.float64((squares + (size - X.data.size) * mean**2) / size)
+def _numbers(X: Any) -> Any:
+    """All stored entries in one dimension, where they are."""
+    return X.data if sp.issparse(X) else X.reshape(-1)
+
+
+def _blocks(numbers: Any) -> Iterator[Any]:
+    return (numbers[at : at + _BLOCK] for at in range(0, len(numbers), _BLOCK))
+
+
+def _variance(numbers: Any, size: int) -> np.float64:
+    """The variance of `size` numbers about their mean, those that are not given being zeros."""
+    mean = _sum_of(numbers, lambda block: block) / np.float64(size)
+    squares = _sum_of(numbers, lambda block: np.square(block - mean))
+    zeros = size - len(numbers)
+    return (squares + zeros * mean**2 if zeros else squares) / np.float64(size)
+
+
+def _sum_of(numbers: Any, of: Callable[[Floats], Floats]) -> np.float64:
+    """The sum ``of(numbers).sum()`` in double precision, to the bit, a block at a time.
+
+    numpy adds a contiguous array by halves, the first a multiple of 8, and so down to 128 numbers:
+    a part that this halving comes to has the same sum alone.
+    """
+    n = len(numbers)
+    if n <= _BLOCK:
+        return of(numbers.astype(np.float64, copy=False)).sum()
+    half = n // 2 - n // 2 % 8
+    return _sum_of(numbers[:half], of) + _sum_of(numbers[half:], of)

@@ -12,6 +12,7 @@ from dpsvm import _core
 from dpsvm._result import Report, Solution
 from dpsvm.progress import Monitor
 from dpsvm.svm.parameters import Parameters
+from dpsvm.svm.validation import Rows
 
 Floats = NDArray[np.float64]
 NOT_FINITE = "The dual coefficients or intercepts are not finite"
@@ -43,9 +44,10 @@ class CoreFit:
     def __call__(
         self,
         problem: Any,  # rows, or their kernel matrix
-        targets: Floats | None,
+        targets: Floats | None,  # of each row trained on
         *,
-        weight: Floats | None = None,  # of each row
+        rows: Rows | None = None,  # to train on; None: all
+        weight: Floats | None = None,  # of each row trained on
         class_weight: Floats | None = None,
         alpha: Floats | None = None,  # coefficients to continue from
         nu: float | None = None,  # in the place of the parameters'
@@ -61,6 +63,7 @@ class CoreFit:
             solution = _core.train(
                 problem,
                 targets,
+                rows=rows,
                 sample_weight=weight,
                 class_weight=by_class,
                 alpha=alpha,

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "check.hpp"
+#include "row_products.hpp"
 #include "samples.hpp"
-#include "sparse_rows.hpp"
 #include "train.hpp"
 
 using namespace dpsvm;
@@ -15,6 +15,7 @@ namespace {
 Model fit(const Matrix& x, const std::vector<double>& y, Machine machine, Algorithm algorithm, int threads) {
   TrainInput input;
   input.x = x;
+  input.rows = all_rows(row_count(x));
   input.y = y.data();
   input.classes = 2;
   TrainOptions options;
@@ -43,7 +44,8 @@ void same_optimum(Machine machine) {
 
 void rows_without_entries_are_samples_too() {
   const Csr csr{{2.0, 3.0}, {1, 4}, {0, 0, 1, 2}, 3, 5};
-  const SparseRows rows(csr.view(), {0, 1, 2});
+  ThreadPool pool(1);
+  const RowProducts rows(csr.view(), {0, 1, 2}, pool);
   const std::vector<double> w{1.0, 10.0, 100.0, 1000.0, 10000.0};
   CHECK_EQUAL(rows.dot(0, w), 0.0);
   CHECK_EQUAL(rows.dot(1, w), 20.0);

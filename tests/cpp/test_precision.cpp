@@ -34,7 +34,7 @@ KernelSpec rbf(double gamma) {
 
 bool enough(const Matrix& matrix, const KernelSpec& spec, Machine machine = Machine::c_svc) {
   ThreadPool pool(1);
-  return SinglePrecision(machine, spec, matrix, pool).enough();
+  return SinglePrecision(machine, spec, matrix, all_rows(row_count(matrix)), pool).enough();
 }
 
 void depends_on_the_offset() {
@@ -72,7 +72,7 @@ void equal_rows_tell_nothing() {
 void a_far_query_is_not_for_it() {
   const Floats floats = make_floats(0, 0);
   ThreadPool pool(1);
-  const SinglePrecision single(Machine::c_svc, rbf(1.0), floats.view(), pool);
+  const SinglePrecision single(Machine::c_svc, rbf(1.0), floats.view(), all_rows(kRows), pool);
   CHECK(single.enough_for(1.0f));
   CHECK(!single.enough_for(1e6f));
   CHECK(!single.enough_for(INFINITY));

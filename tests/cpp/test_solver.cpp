@@ -18,6 +18,7 @@ constexpr double kUnlimited = 1e300;
 Model fit(const Cloud& cloud, const TrainOptions& options, Index classes = 2) {
   TrainInput input;
   input.x = cloud.view();
+  input.rows = all_rows(cloud.n);
   input.y = cloud.y.data();
   input.classes = classes;
   Watch watch(nullptr, nullptr, kUnlimited);
@@ -107,6 +108,7 @@ void a_start_at_the_optimum_needs_no_iteration() {
   for (std::size_t s = 0; s < first.support.size(); ++s) start[first.support[s]] = first.dual_coef[s];
   TrainInput input;
   input.x = cloud.view();
+  input.rows = all_rows(cloud.n);
   input.y = cloud.y.data();
   input.classes = 2;
   input.start = start.data();
@@ -131,6 +133,7 @@ void limits_stop_the_work() {
   options.solver.max_iter = -1;
   TrainInput input;
   input.x = cloud.view();
+  input.rows = all_rows(cloud.n);
   input.y = cloud.y.data();
   input.classes = 2;
   Watch late(nullptr, nullptr, 0.0);
