@@ -5,7 +5,7 @@ from pathlib import Path
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-FILE_SOURCES = ["csrc/reader.cpp", "csrc/writer.cpp"]
+FILE_SOURCES = ["csrc/exact_decimal.cpp", "csrc/reader.cpp", "csrc/writer.cpp"]
 CORE_SOURCES = sorted({str(path) for path in Path("csrc").glob("*.cpp")} - set(FILE_SOURCES))
 HEADERS = [str(path) for path in Path("csrc").glob("*.hpp")]
 BINDINGS = [str(path) for path in Path("dpsvm").glob("*.pyx")]
