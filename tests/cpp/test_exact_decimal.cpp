@@ -11,24 +11,15 @@
 #include <limits>
 #include <random>
 #include <string>
-#include <system_error>
 
 #include "check.hpp"
+#include "library.hpp"
 
 namespace {
 
 using Random = std::mt19937_64;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-// from_chars where there is one: strtod rounds as it pleases on Windows.
-double library_reads(const std::string& text) {
-#if defined(__cpp_lib_to_chars)
-  double value;
-  if (std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc()) return value;
-#endif
-  return std::strtod(text.c_str(), nullptr);
-}
 
 // `text` is digits with or without a dot, and perhaps an exponent.
 void check_read(const std::string& text) {
