@@ -3,8 +3,11 @@
 
 #include <cfloat>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <system_error>
+
+#include "exact_decimal.hpp"
 
 namespace dpsvm {
 
@@ -20,11 +23,17 @@ inline constexpr double kPowersOfTen[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e
 
 // The general case; [first, last) is unsigned and well formed. `exponent` is the power of ten of its last digit.
 inline Decimal round_decimal(const char* first, const char* last, std::int64_t exponent, double& value) {
+#if defined(__cpp_lib_to_chars)
   if (std::from_chars(first, last, value).ec != std::errc::result_out_of_range) return Decimal::ok;
   while (*first == '0' || *first == '.') ++first;
   for (; is_digit(*first) || *first == '.'; ++first) exponent += *first != '.';
   value = 0.0;
   return exponent > 0 ? Decimal::too_large : Decimal::ok;
+#else
+  static_cast<void>(last);
+  value = nearest_double(first, exponent);
+  return std::isinf(value) ? Decimal::too_large : Decimal::ok;
+#endif
 }
 
 }  // namespace detail

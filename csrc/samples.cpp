@@ -1,7 +1,6 @@
 #include "samples.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <new>
 #include <utility>
 
@@ -20,15 +19,13 @@ constexpr double kDenseEnough = 0.25;
 constexpr Index kCacheBytes = Index{1} << 20, kLastCacheBytes = Index{16} << 20;
 
 struct AlignedFree {
-  void operator()(void* p) const { std::free(p); }
+  void operator()(void* p) const { ::operator delete(p, std::align_val_t{kPanelBytes}); }
 };
 
 template <class T>
 std::unique_ptr<T[], AlignedFree> aligned_array(Index n) {
   const auto bytes = static_cast<std::size_t>((n * sizeof(T) + kPanelBytes - 1) / kPanelBytes + 1) * kPanelBytes;
-  auto* p = static_cast<T*>(std::aligned_alloc(kPanelBytes, bytes));
-  if (!p) throw std::bad_alloc();
-  return std::unique_ptr<T[], AlignedFree>(p);
+  return std::unique_ptr<T[], AlignedFree>(static_cast<T*>(::operator new(bytes, std::align_val_t{kPanelBytes})));
 }
 
 template <class T>

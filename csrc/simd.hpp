@@ -113,7 +113,7 @@ struct Simd {
   double (*dot_f32)(const double* a, const float* b, Index n);  // of b's entries in double
 };
 
-// The best level this processor runs, or the one the environment variable DPSVM_CPU names (portable, avx2, avx512).
+// The best level this processor runs, or the one the environment variable DPSVM_CPU names (portable, avx2, avx512, neon).
 const Simd& simd();
 
 // Every level this processor runs, best last; ends with nullptr. For tests.

@@ -74,6 +74,8 @@ inline __attribute__((always_inline)) Vf multiply_add(Vf a, Vf b, Vf c) {
   return (Vf)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
 #elif defined(DPSVM_FMA) && DPSVM_VECTOR_BYTES == 32
   return (Vf)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#elif defined(DPSVM_FMA)
+  return (Vf)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
 #else
   return c + a * b;
 #endif
@@ -361,7 +363,11 @@ void dots(const T* panels, Index n_panels, Index depth, const T* const* queries,
   }
 }
 
+#if defined(DPSVM_FMA) && DPSVM_VECTOR_BYTES == 16
+constexpr int kQueries = 4;  // of 32 registers
+#else
 constexpr int kQueries = DPSVM_VECTOR_BYTES == 16 ? 2 : DPSVM_VECTOR_BYTES == 32 ? 6 : 8;
+#endif
 constexpr int kLeftOver = kQueries == 6 ? 4 : kQueries;
 
 void dots_f64(const double* panels, Index n_panels, Index depth, const double* const* queries,
@@ -433,6 +439,8 @@ inline __attribute__((always_inline)) Vu bits_in_bytes(Vu x) {
   const __m256i low = _mm256_set1_epi8(15), all = (__m256i)x;
   return (Vu)_mm256_add_epi8(_mm256_shuffle_epi8(count, _mm256_and_si256(all, low)),
                              _mm256_shuffle_epi8(count, _mm256_and_si256(_mm256_srli_epi16(all, 4), low)));
+#elif defined(DPSVM_FMA)
+  return (Vu)vcntq_u8((uint8x16_t)x);
 #else
   x -= (x >> 1) & 0x5555555555555555;
   x = (x & 0x3333333333333333) + ((x >> 2) & 0x3333333333333333);
@@ -446,6 +454,8 @@ inline __attribute__((always_inline)) Vu sum_of_bytes(Vu x) {
   return (Vu)_mm512_sad_epu8((__m512i)x, _mm512_setzero_si512());
 #elif defined(DPSVM_FMA) && DPSVM_VECTOR_BYTES == 32
   return (Vu)_mm256_sad_epu8((__m256i)x, _mm256_setzero_si256());
+#elif defined(DPSVM_FMA)
+  return (Vu)vpaddlq_u32(vpaddlq_u16(vpaddlq_u8((uint8x16_t)x)));
 #else
   x = (x & 0x00ff00ff00ff00ff) + ((x >> 8) & 0x00ff00ff00ff00ff);
   x += x >> 32;

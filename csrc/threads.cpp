@@ -21,6 +21,8 @@ inline void relax(int spin) {
   if (spin % 64 == 63) return std::this_thread::yield();
 #if defined(__x86_64__)
   __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
 #endif
 }
 

@@ -3,6 +3,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "exact_decimal.hpp"
+
 namespace dpsvm {
 namespace {
 
@@ -21,8 +23,12 @@ class NumberWriter {
       const auto whole = static_cast<std::int32_t>(value);
       if (whole == value && (whole != 0 || !std::signbit(value))) return std::to_chars(out, end, whole).ptr;
     }
+#if defined(__cpp_lib_to_chars)
     if (digits_ == 0) return std::to_chars(out, end, value).ptr;
     return std::to_chars(out, end, value, std::chars_format::general, digits_).ptr;
+#else
+    return digits_ == 0 ? write_shortest(value, out) : write_rounded(value, digits_, out);
+#endif
   }
 
  private:

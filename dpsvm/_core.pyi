@@ -84,4 +84,4 @@ def decision_values(
     """
 
 def cpu_level() -> str:
-    """The instruction set chosen at run time: ``portable``, ``avx2`` or ``avx512``."""
+    """The instruction set chosen at run time: ``portable``, ``avx2``, ``avx512`` or ``neon``."""

@@ -451,9 +451,9 @@ def decision_values(X, support_vectors, dual_coef, rho, n_support, *, machine, k
 
 
 def cpu_level():
-    """The instruction set chosen at run time: ``portable``, ``avx2`` or ``avx512``.
+    """The instruction set chosen at run time: ``portable``, ``avx2``, ``avx512`` or ``neon``.
 
-    >>> cpu_level() in ("portable", "avx2", "avx512")
+    >>> cpu_level() in ("portable", "avx2", "avx512", "neon")
     True
     """
     return simd().name.decode()
