@@ -32,9 +32,11 @@ class Solver {
     while (!should_stop()) {
       if (--until_shrink == 0) {
         until_shrink = std::min(s_.size, kShrinkEvery);
-        if (options_.shrinking) rearrange([&] { shrinker_.shrink(s_, q_); });
+        if (options_.shrinking) rearrange([&] { progress_.marks += shrinker_.shrink(s_, q_) ? "*" : ""; });
+        progress_.marks += '.';
       }
       Choice pair = selector_.select(s_, q_, options_.tol);
+      if (pair.kind != Choice::Kind::pair) progress_.marks += '*';
       if (pair.kind != Choice::Kind::pair && s_.active < s_.size) {
         rearrange([&] { unshrink(s_, q_); });
         pair = selector_.select(s_, q_, options_.tol);
@@ -156,11 +158,13 @@ class Solver {
   }
 
   SolverResult finish() {
+    if (s_.active < s_.size) progress_.marks += '*';
     unshrink(s_, q_);
     SolverResult result = v_is_known_ ? result_at(s_) : SolverResult{};
     result.alpha.resize(s_.size);
     for (Index t = 0; t < s_.size; ++t) result.alpha[s_.original[t]] = s_.alpha[t];
     result.iterations = iterations_;
+    result.marks = std::move(progress_.marks);
     result.draws = selector_.draws();
     result.stop_reason = *stopped_;
     const bool told_to = *stopped_ == StopReason::cancelled || *stopped_ == StopReason::exhausted;

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
+from dpsvm._csr import Csr, is_sparse
 from dpsvm.svm.expansion import Expansion
 from dpsvm.svm.parameters import CLASSIFIERS, Parameters
 from dpsvm.svm.probability import class_probabilities
@@ -23,6 +23,7 @@ Floats = NDArray[np.float64]
 class Model:
     """A trained machine in LIBSVM's terms: its classes, their order and its signs.
 
+    >>> from scipy import sparse
     >>> model = Model(
     ...     parameters=Parameters(machine="c-svc", kernel="linear"), labels=np.array([1, -1]),
     ...     rho=np.array([0.5]), n_support=np.array([1, 1]), dual_coef=np.array([[1.0, -1.0]]),
@@ -110,7 +111,9 @@ class Model:
         """Read a LIBSVM model file; a malformed one raises ValueError with file and line."""
         from dpsvm.svm import model_file
 
-        return model_file.read(path)
+        model = model_file.read(path)
+        vectors = model.support_vectors
+        return model if vectors is None else replace(model, support_vectors=vectors.to_scipy())
 
     def _expansion(self, n_features: int) -> Expansion:
         n_classes = 1 if self.labels is None else len(self.labels)
@@ -130,7 +133,9 @@ class Model:
     def _kernel_of_support(self, X: Any) -> Floats:
         """Return the columns of a kernel matrix that belong to the support vectors."""
         assert self.serials is not None
-        kernel: Any = X if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
+        kernel: Any = X.toarray() if isinstance(X, Csr) else X
+        if not is_sparse(kernel):
+            kernel = np.asarray(kernel, dtype=np.float64)
         needed = int(np.max(self.serials, initial=0))
         if kernel.shape[1] < needed:
             raise ValueError(
@@ -138,7 +143,7 @@ class Model:
                 f"and the rows end at {kernel.shape[1]}"
             )
         columns = kernel[:, self.serials - 1]
-        return np.ascontiguousarray(columns.toarray() if sparse.issparse(columns) else columns)
+        return np.ascontiguousarray(columns.toarray() if is_sparse(columns) else columns)
 
 
 def from_estimator(estimator: Any) -> Model:
@@ -176,14 +181,18 @@ def _integer_labels(classes: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _csr(X: Any) -> Any:
-    rows = X if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
+    if isinstance(X, Csr):
+        return X
+    from scipy.sparse import csr_array
+
+    rows = X if is_sparse(X) else np.asarray(X, dtype=np.float64)
     if rows.ndim != 2:
         raise ValueError(f"expected a matrix, got {rows.ndim} dimension(s)")
-    return core_rows(sparse.csr_array(rows, dtype=np.float64))
+    return core_rows(csr_array(rows, dtype=np.float64))
 
 
 def _widened(X: Any, n_features: int) -> Any:
     """Return CSR rows with as many columns as asked for, sharing their arrays."""
     if X.shape[1] == n_features:
         return X
-    return sparse.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features))
+    return type(X)((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features))

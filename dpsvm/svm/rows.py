@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
+
+from dpsvm._csr import Csr, is_sparse
 
 FLOAT_TYPES = (np.float64, np.float32)
 """The element types that are kept as they are; the first is what all others become."""
@@ -17,11 +18,14 @@ def core_rows(X: Any) -> Any:
     A CSR matrix is looked at afresh instead of trusting the flags it carries, since the core relies
     on its indices being in range; a malformed one raises ValueError.
 
-    >>> X = sp.csr_array((np.ones(2), np.array([1, 0]), np.array([0, 2])), shape=(1, 2))
+    >>> from scipy.sparse import csr_array
+    >>> X = csr_array((np.ones(2), np.array([1, 0]), np.array([0, 2])), shape=(1, 2))
     >>> core_rows(X).indices, X.indices
     (array([0, 1]), array([1, 0]))
     """
-    if not sp.issparse(X):
+    if isinstance(X, Csr):
+        return X
+    if not is_sparse(X):
         return np.require(np.asarray(X), requirements=["C", "A"])
     if X.format != "csr":
         raise ValueError(f"expected CSR rows, got the sparse format {X.format!r}")
@@ -40,7 +44,7 @@ def scale_gamma(X: Any) -> float:
     4.0
     """
     with np.errstate(over="ignore", invalid="ignore"):  # the core refuses rows so large
-        variance = _sparse_variance(X) if sp.issparse(X) else X.var(dtype=np.float64)
+        variance = _sparse_variance(X) if is_sparse(X) else X.var(dtype=np.float64)
     return 1.0 / (X.shape[1] * float(variance)) if variance != 0 else 1.0
 
 
