@@ -32,7 +32,7 @@ class Solver {
     while (!should_stop()) {
       if (--until_shrink == 0) {
         until_shrink = std::min(s_.size, kShrinkEvery);
-        if (options_.shrinking) rearrange([&] { progress_.marks += shrinker_.shrink(s_, q_) ? "*" : ""; });
+        if (options_.shrinking) rearrange([&] { shrink(); });
         progress_.marks += '.';
       }
       Choice pair = selector_.select(s_, q_, options_.tol);
@@ -122,6 +122,11 @@ class Solver {
     const double decrease = (violation - curvature * moved / 2) * moved;
     objective_ -= decrease;
     descent_.promise(moved == 0 ? violation * violation / (2 * curvature) : decrease);
+  }
+
+  // LIBSVM's solver of the nu machines does not tell of variables that are brought back here.
+  void shrink() {
+    if (shrinker_.shrink(s_, q_) && s_.groups == 1) progress_.marks += '*';
   }
 
   // Changes which variables are active, or their order.

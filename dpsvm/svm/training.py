@@ -45,7 +45,9 @@ class Problem:
 
     def solver_input(self) -> Any:
         """What the solver trains on: the rows, or the Gram matrix if that is what they hold."""
-        return self.X if self.serials is None else self.X.toarray()[:, self.serials - 1]
+        if self.serials is None:
+            return self.X
+        return np.take(self.X.toarray(), self.serials - 1, axis=1)
 
 
 class Listener:
