@@ -82,9 +82,10 @@ void unshrink(State& s, QMatrix& q) {
   s.find_top();
 }
 
-void Shrinker::shrink(State& s, QMatrix& q) {
+bool Shrinker::shrink(State& s, QMatrix& q) {
   const auto found = extremes(s);
-  if (!brought_back_ && widest_gap(s, found) <= 10 * tol_) {
+  const bool bring_back = !brought_back_ && widest_gap(s, found) <= 10 * tol_;
+  if (bring_back) {
     brought_back_ = true;
     unshrink(s, q);
   }
@@ -100,6 +101,7 @@ void Shrinker::shrink(State& s, QMatrix& q) {
   }
   q.swap(swaps);
   s.find_top();
+  return bring_back;
 }
 
 }  // namespace dpsvm

@@ -16,8 +16,8 @@ class Shrinker {
   // Moves behind `active` each variable that sits at a bound and whose v lies beyond the extremes m and M of its group,
   // so that no violating pair contains it (Fan, Chen, Lin 2005). Before it does so for the first time near the optimum
   // (gap within ten tolerances), it brings every variable back once. Extremes, exchanges and their order are LIBSVM's,
-  // because ties are broken by position.
-  void shrink(State& state, QMatrix& q);
+  // because ties are broken by position. Returns whether it brought them back.
+  bool shrink(State& state, QMatrix& q);
 
  private:
   double tol_;

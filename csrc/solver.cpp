@@ -32,9 +32,11 @@ class Solver {
     while (!should_stop()) {
       if (--until_shrink == 0) {
         until_shrink = std::min(s_.size, kShrinkEvery);
-        if (options_.shrinking) rearrange([&] { shrinker_.shrink(s_, q_); });
+        if (options_.shrinking) rearrange([&] { shrink(); });
+        progress_.marks += '.';
       }
       Choice pair = selector_.select(s_, q_, options_.tol);
+      if (pair.kind != Choice::Kind::pair) progress_.marks += '*';
       if (pair.kind != Choice::Kind::pair && s_.active < s_.size) {
         rearrange([&] { unshrink(s_, q_); });
         pair = selector_.select(s_, q_, options_.tol);
@@ -122,6 +124,11 @@ class Solver {
     descent_.promise(moved == 0 ? violation * violation / (2 * curvature) : decrease);
   }
 
+  // LIBSVM's solver of the nu machines does not tell of variables that are brought back here.
+  void shrink() {
+    if (shrinker_.shrink(s_, q_) && s_.groups == 1) progress_.marks += '*';
+  }
+
   // Changes which variables are active, or their order.
   template <class Change>
   void rearrange(const Change& change) {
@@ -156,11 +163,13 @@ class Solver {
   }
 
   SolverResult finish() {
+    if (s_.active < s_.size) progress_.marks += '*';
     unshrink(s_, q_);
     SolverResult result = v_is_known_ ? result_at(s_) : SolverResult{};
     result.alpha.resize(s_.size);
     for (Index t = 0; t < s_.size; ++t) result.alpha[s_.original[t]] = s_.alpha[t];
     result.iterations = iterations_;
+    result.marks = std::move(progress_.marks);
     result.draws = selector_.draws();
     result.stop_reason = *stopped_;
     const bool told_to = *stopped_ == StopReason::cancelled || *stopped_ == StopReason::exhausted;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "problem.hpp"
@@ -46,6 +47,7 @@ struct SolverResult {
   std::int64_t iterations = 0;
   std::int64_t draws = 0;         // randomised selections
   StopReason stop_reason = StopReason::stationary;
+  std::string marks;              // see Progress
 };
 
 [[noreturn]] void throw_overflow();
@@ -56,7 +58,7 @@ SolverResult result_at(const State& state);
 // Requires a feasible problem.alpha and q over the problem's variables, in their order (q is reordered on the way).
 // Ensures: alpha is feasible, and `stationary` only if gap < tol over all variables; throws InvalidInput where the
 // gap overflows. A solve cancelled before its start
-// was known has NaN for rho, r, objective and gap. Iterations are counted from progress.iteration on.
+// was known has NaN for rho, r, objective and gap. Iterations and marks go on from those of progress.
 SolverResult solve(const Problem& problem, QMatrix& q, Selector& selector, const SolverOptions& options, Watch& watch,
                    Progress progress);
 

@@ -128,6 +128,7 @@ class Smo {
     const auto q = make_qmatrix<T>(std::move(kernel), fit_.cache_bytes, doubled);
     SolverResult result = solve(problem_, *q, *selector_, solver_, fit_.watch, progress_);
     statistics_ += q->statistics();
+    progress_.marks = result.marks;
     return result;
   }
 

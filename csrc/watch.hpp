@@ -5,6 +5,7 @@
 #include <chrono>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 
 #include "types.hpp"
@@ -17,6 +18,7 @@ struct Progress {
   std::int64_t iteration = 0;
   double gap = 0.0;
   Index active = 0;            // variables not shrunk
+  std::string marks;           // as LIBSVM prints them: . each attempt to shrink, * when all variables are active again
 };
 
 // Shared by all threads of one call.

@@ -7,7 +7,6 @@ from libcpp.string cimport string
 from libcpp.vector cimport vector
 
 import numpy as np
-import scipy.sparse
 
 from dpsvm._result import TRACE, Report, Solution
 
@@ -77,6 +76,7 @@ cdef extern from "watch.hpp" namespace "dpsvm" nogil:
         int64_t iteration
         double gap
         Index active
+        string marks
 
     cdef cppclass Watch:
         Watch(cbool (*)(void*, const Progress&) noexcept nogil, void*, double)
@@ -119,6 +119,7 @@ cdef extern from "train.hpp" namespace "dpsvm" nogil:
         double rho, r, objective, gap, range
         int64_t iterations, draws
         StopReason stop_reason
+        string marks
 
     cdef cppclass QStatistics:
         int64_t hits, misses, evaluations
@@ -194,6 +195,7 @@ cdef cbool _poll(void* context, const Progress& progress) noexcept with gil:
             "iteration": progress.iteration,
             "gap": progress.gap,
             "active": progress.active,
+            "marks": progress.marks.decode(),
         }))
     except BaseException as error:
         monitor.error = error
@@ -241,7 +243,7 @@ cdef int _view_csr(Matrix& matrix, const Value[::1] values, const Column[::1] co
 
 cdef int _view(Matrix& matrix, X) except -1:
     """Points `matrix` at X, which must outlive it."""
-    if not scipy.sparse.issparse(X):
+    if isinstance(X, np.ndarray):
         return _view_dense(matrix, X)
     if X.shape[1] > 2**31 - 1:
         raise ValueError(f"X has {X.shape[1]} features; at most 2147483647 are supported")
@@ -326,6 +328,7 @@ cdef _report(CReport& report):
         nu=report.nu,
         r=report.result.r,
         n_selections=report.result.draws,
+        marks=report.result.marks.decode(),
         trace=_trace(report.trace),
     )
 

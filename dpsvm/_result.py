@@ -46,6 +46,8 @@ class Report:
     """The nu machines' second multiplier: C = 1 / r for nu-SVC, epsilon = -r for nu-SVR."""
     n_selections: int = 0
     """Randomised selections made."""
+    marks: str = ""
+    """As LIBSVM prints them: ``.`` each attempt to shrink, ``*`` when all variables are active."""
     trace: NDArray[np.void] = field(default_factory=lambda: np.empty(0, dtype=TRACE), repr=False)
     """Points of dtype ``TRACE``; empty unless asked for."""
 

@@ -7,8 +7,8 @@ import gzip
 import io
 import lzma
 import os
-import secrets
 import stat
+import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -25,6 +25,9 @@ _WRITERS: dict[str, Callable[[IO[bytes]], Any]] = {
     ".bz2": partial(bz2.open, mode="wb"),
     ".xz": partial(lzma.open, mode="wb"),
 }
+
+
+_STANDARD = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
 
 
 def _suffix(path: str | os.PathLike[str]) -> str:
@@ -85,6 +88,20 @@ def chunks_of(file: IO[bytes]) -> Iterator[bytes]:
         yield chunk
 
 
+def is_json(path: str | os.PathLike[str]) -> bool:
+    """Whether a file begins as JSON does, and not as a LIBSVM model file.
+
+    Only a regular file is looked into: what is taken from a pipe would be missing later.
+
+    >>> is_json("no such file")
+    False
+    """
+    if not os.path.isfile(path):
+        return False
+    with open_text(path) as file:
+        return file.read(64).lstrip().startswith(b"{")
+
+
 @contextmanager
 def compressor(path: str | os.PathLike[str], file: IO[bytes]) -> Iterator[IO[bytes]]:
     """A file that compresses into `file` as the suffix of `path` asks, or `file` itself.
@@ -107,8 +124,9 @@ def compressor(path: str | os.PathLike[str], file: IO[bytes]) -> Iterator[IO[byt
 def atomic_write(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]]:
     """Write a file that replaces `path` only once it is complete; an error leaves the old file.
 
-    The new file keeps the old one's permissions. A symbolic link is followed, and what is not a
-    regular file (a pipe, /dev/null) is written to directly.
+    The new file keeps the old one's permissions. A symbolic link is followed. What cannot be
+    replaced is written to as it is: a pipe, a device, and the descriptors that /dev/stdout,
+    /dev/fd/63 and the like stand for, wherever they have got to.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -120,13 +138,14 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[A
     if mode not in ("w", "wb"):
         raise ValueError(f"mode must be 'w' or 'wb', got {mode!r}")
     text: dict[str, Any] = {} if mode == "wb" else {"encoding": "utf-8", "newline": "\n"}
-    target = Path(os.path.realpath(path))
-    old = target.stat().st_mode if target.exists() else None
-    if old is not None and not stat.S_ISREG(old):
-        with open(path, mode, **text) as file:
+    old = os.stat(path).st_mode if os.path.exists(path) else None
+    descriptor = _descriptor(path)
+    if descriptor is not None or not (old is None or stat.S_ISREG(old)):
+        with open(path if descriptor is None else _again(descriptor, path), mode, **text) as file:
             yield file
         return
-    temporary = target.with_name(f".dpsvm-{secrets.token_hex(8)}")
+    target = Path(os.path.realpath(path))
+    temporary = target.with_name(f".dpsvm-{os.urandom(8).hex()}")
     descriptor = _create(temporary, path)
     try:
         with open(descriptor, mode, **text) as file:
@@ -151,6 +170,25 @@ def sync_folder(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def _descriptor(path: str | os.PathLike[str]) -> int | None:
+    """The open descriptor that a name stands for, if it does."""
+    text = os.fspath(path)
+    folder, name = os.path.split(text)
+    if folder in ("/dev/fd", "/proc/self/fd") and name.isdecimal():
+        return int(name)
+    return _STANDARD.get(text)
+
+
+def _again(descriptor: int, path: str | os.PathLike[str]) -> int:
+    """A descriptor for the same place, to be closed; opening the name would begin a file anew."""
+    if descriptor == 1:
+        sys.stdout.flush()
+    try:
+        return os.dup(descriptor)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from None
 
 
 def _create(temporary: Path, path: str | os.PathLike[str]) -> int:

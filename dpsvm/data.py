@@ -9,16 +9,19 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix, issparse
 
+from dpsvm._csr import Csr, is_sparse
 from dpsvm._errors import LibsvmFormatError
 from dpsvm._files import RowReader, format_rows
 from dpsvm._streams import atomic_write, chunks_of, compressor, open_text
 from dpsvm.scaling import Range
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 __all__ = [
     "LibsvmFormatError",
@@ -28,6 +31,7 @@ __all__ = [
     "format_libsvm",
     "load_libsvm",
     "open_text",
+    "read_libsvm",
 ]
 
 _LARGEST_INT = 2**31 - 1
@@ -64,6 +68,31 @@ def load_libsvm(
     >>> y
     array([ 1., -1.])
     """
+    from scipy.sparse import csr_matrix
+
+    X, y = read_libsvm(
+        path, n_features=n_features, dtype=dtype, labels=labels, precomputed=precomputed
+    )
+    return csr_matrix(X.to_scipy()), y
+
+
+def read_libsvm(
+    path: str | os.PathLike[str],
+    *,
+    n_features: int | None = None,
+    dtype: npt.DTypeLike = np.float64,
+    labels: Literal["any", "class"] = "any",
+    precomputed: bool = False,
+) -> tuple[Csr, npt.NDArray[np.float64]]:
+    """What :func:`load_libsvm` reads, for the command line, which does without scipy.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     _ = file.write(b"+1 1:0.5 3:2")
+    ...     file.flush()
+    ...     read_libsvm(file.name)[0].indices.tolist()
+    [0, 2]
+    """
     if labels not in ("any", "class"):
         raise ValueError(f"labels must be 'any' or 'class', got {labels!r}")
     if np.dtype(dtype) not in (np.float32, np.float64):
@@ -79,10 +108,10 @@ def load_libsvm(
     if labels == "class":
         _check_classes(y, reader)
     if reader.qid_tokens:
-        warnings.warn(f"{reader.path}: {reader.qid_tokens} qid tokens were ignored", stacklevel=2)
+        warnings.warn(f"{reader.path}: {reader.qid_tokens} qid tokens were ignored", stacklevel=3)
     values = data if np.dtype(dtype) == np.float64 else _to_single(data, indptr, reader)
     width = reader.n_columns if n_features is None else n_features + precomputed
-    return csr_matrix((values, indices, indptr), shape=(len(y), width)), y
+    return Csr((values, indices, indptr), shape=(len(y), width)), y
 
 
 def _check_classes(y: npt.NDArray[np.float64], reader: RowReader) -> None:
@@ -122,7 +151,7 @@ def format_libsvm(
     rows_per_block = max(1, _ENTRIES_PER_BLOCK * len(y) // max(1, _size(X)))
     for start in range(0, len(y), rows_per_block):
         rows = slice(start, start + rows_per_block)
-        block = csr_matrix(X[rows])
+        block = Csr.of(X[rows])
         yield format_rows(
             y[rows, None],
             block.data,
@@ -134,24 +163,21 @@ def format_libsvm(
 
 
 def _size(X: Any) -> int:
-    return int(X.nnz if issparse(X) else X.size)
+    return int(X.nnz if isinstance(X, Csr) else X.size)
 
 
 def _checked(X: Any, y: npt.ArrayLike) -> tuple[Any, npt.NDArray[np.float64]]:
     """X with sorted rows and y as an array, once both are known to be finite and to match."""
-    if issparse(X):
-        X = X.tocsr()
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-    else:
+    if is_sparse(X):
+        X = Csr.of(X)
+    elif not isinstance(X, Csr):
         X = np.asarray(X)
     y = np.asarray(y, dtype=np.float64)
-    if X.ndim != 2 or y.shape != X.shape[:1]:
+    if len(X.shape) != 2 or y.shape != X.shape[:1]:
         raise ValueError(f"X must be a matrix with one row per label, got {X.shape} and {y.shape}")
     if X.shape[1] > _LARGEST_INT:
         raise ValueError(f"X has {X.shape[1]} columns; the format allows {_LARGEST_INT}")
-    if not np.isfinite(X.data if issparse(X) else X).all():
+    if not np.isfinite(X.data if isinstance(X, Csr) else X).all():
         raise ValueError("X holds NaN or infinity, which LIBSVM files cannot")
     if not np.isfinite(y).all():
         raise ValueError("y holds NaN or infinity, which LIBSVM files cannot")

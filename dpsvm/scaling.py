@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix, issparse, vstack
 
+from dpsvm._csr import Csr
 from dpsvm._range_file import RangeText, read_range_file, write_range_file
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 _Doubles = npt.NDArray[np.float64]
 _CELLS_PER_BLOCK = 1 << 18
@@ -48,27 +51,24 @@ class _Features:
         zeros = np.zeros(len(self.columns))
         return bool(_rescale(zeros, self.lower, self.upper, self.minimum, self.maximum).any())
 
-    def scale_entries(self, X: csr_matrix) -> csr_matrix:
+    def scale_entries(self, X: Csr) -> Csr:
         """Scale the stored entries alone: right when no column moves zero."""
         if not len(self.columns):
-            return csr_matrix(X.shape)
+            return Csr.of(np.empty((X.shape[0], 0))).widened(X.shape[1])
         slots = np.minimum(np.searchsorted(self.columns, X.indices), len(self.columns) - 1)
         minimum, maximum = self.minimum[slots], self.maximum[slots]
         scaled = _rescale(X.data, self.lower, self.upper, minimum, maximum)
         scaled[self.columns[slots] != X.indices] = 0.0
         _require_finite(scaled, X.data)
-        result = csr_matrix((scaled, X.indices, X.indptr), shape=X.shape, copy=True)
-        result.eliminate_zeros()
-        return result
+        return Csr((scaled, X.indices, X.indptr), shape=X.shape).without_zeros()
 
-    def scale_cells(self, X: csr_matrix) -> csr_matrix:
+    def scale_cells(self, X: Csr) -> Csr:
         """Scale every cell, stored or not."""
-        cells = X if len(self.columns) == X.shape[1] else X[:, self.columns]
-        values = cells.toarray()
+        values = X.columns(self.columns)
         scaled = _rescale(values, self.lower, self.upper, self.minimum, self.maximum)
         _require_finite(scaled, values)
-        result = csr_matrix(scaled)
-        return csr_matrix((result.data, self.columns[result.indices], result.indptr), shape=X.shape)
+        result = Csr.of(scaled)
+        return Csr((result.data, self.columns[result.indices], result.indptr), shape=X.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,10 +136,15 @@ class Range:
         array([[-1.],
                [ 0.]])
         """
-        return vstack([block for _, block in self.blocks(X)], format="csr")
+        from scipy.sparse import csr_matrix, vstack
 
-    def blocks(self, X: Any) -> Iterator[tuple[slice, csr_matrix]]:
+        blocks = [csr_matrix(block.to_scipy()) for _, block in self.blocks(X)]
+        return vstack(blocks, format="csr")
+
+    def blocks(self, X: Any) -> Iterator[tuple[slice, Csr]]:
         """What `apply` gives, as (rows, their scaled matrix) pairs that each take little memory.
+
+        ``format_libsvm`` takes these matrices; scipy's are ``block.to_scipy()``.
 
         >>> [(rows.start, block.shape) for rows, block in Range.fit([[0.0], [4.0]]).blocks([[2.0]])]
         [(0, (1, 1))]
@@ -154,9 +159,7 @@ class Range:
         rows_per_block = max(1, _CELLS_PER_BLOCK // max(1, cells))
         for start in range(0, max(1, X.shape[0]), rows_per_block):
             rows = slice(start, min(start + rows_per_block, X.shape[0]))
-            block = csr_matrix(X[rows])
-            block.resize(block.shape[0], width)
-            yield rows, scale(block)
+            yield rows, scale(X[rows].widened(width))
 
     def _varying(self) -> _Features:
         varies = self.minimum != self.maximum
@@ -211,14 +214,11 @@ class Range:
         write_range_file(path, RangeText((self.lower, self.upper), rows, self.y))
 
 
-def _matrix(X: Any) -> csr_matrix:
-    X = csr_matrix(X if issparse(X) else np.asarray(X, dtype=np.float64), dtype=np.float64)
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    if not np.isfinite(X.data).all():
+def _matrix(X: Any) -> Csr:
+    rows = Csr.of(X)
+    if not np.isfinite(rows.data).all():
         raise ValueError("X holds NaN or infinity")
-    return X
+    return rows
 
 
 def _check_limits(names: str, lower: float, upper: float) -> None:
@@ -234,7 +234,7 @@ def _check_spans(lower: float, upper: float, minimum: _Doubles, maximum: _Double
         raise ValueError(f"the range from {low:g} to {high:g} is too wide to scale")
 
 
-def _observe(X: csr_matrix) -> tuple[npt.NDArray[np.int64], _Doubles, _Doubles]:
+def _observe(X: Csr) -> tuple[npt.NDArray[np.int64], _Doubles, _Doubles]:
     """Index, minimum and maximum of every feature that has an entry, implicit zeros included."""
     if X.shape[1] <= X.nnz:
         columns, slots = np.arange(X.shape[1]), X.indices

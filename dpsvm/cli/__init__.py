@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Callable, Sequence
 from importlib import import_module
 
+from dpsvm._lazy import TYPE_CHECKING
 from dpsvm._version import __version__
-from dpsvm.cli.options import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 _COMMANDS = {
     "train": "train a machine on a LIBSVM data file, with --private under a privacy guarantee",
@@ -52,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         where = f"{error.filename}: " if error.filename is not None else ""
         return _fail(name, f"error: {where}{error.strerror or error}")
-    except (UsageError, ValueError) as error:
+    except ValueError as error:
         return _fail(name, f"error: {error}")
 
 
@@ -62,7 +64,7 @@ def _run(words: list[str]) -> None:
     elif words[0] == "--version":
         print(f"dpsvm {__version__}")
     elif words[0] not in _COMMANDS:
-        raise UsageError(f"unknown command {words[0]!r}: use {', '.join(_COMMANDS)}")
+        raise ValueError(f"unknown command {words[0]!r}: use {', '.join(_COMMANDS)}")
     else:
         command = import_module(f"dpsvm.cli.{words[0]}")
         if "--help" in words and hasattr(command, "help_text"):  # or its subcommands have help

@@ -7,7 +7,6 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-import scipy
 
 from dpsvm import _core
 from dpsvm._version import __version__
@@ -21,6 +20,8 @@ def write_facts(
     path: str, trainer: Trainer, problem: Problem, data: str, log: Log, outcome: dict[str, Any]
 ) -> None:
     """Write the facts, whole or not at all; what JSON cannot say (NaN, infinity) becomes null."""
+    import scipy
+
     facts = {
         "data": {"file": data, "rows": len(problem), "features": problem.X.shape[1]},
         "parameters": asdict(trainer.parameters)

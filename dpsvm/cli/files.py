@@ -6,26 +6,33 @@ import errno
 import os
 import warnings
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
+from dpsvm._csr import Csr
 from dpsvm._files import RowReader
 from dpsvm._streams import chunks_of, open_text
 from dpsvm.cli.options import UsageError
-from dpsvm.data import LibsvmFormatError, load_libsvm
+from dpsvm.data import LibsvmFormatError, read_libsvm
 from dpsvm.svm.training import Problem
 from dpsvm.warnings import PrivacyLeakWarning
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 
 def read_problem(path: str, *, classes: bool, precomputed: bool) -> Problem:
     """The rows of a data file; ``classes`` asks for whole-number labels."""
-    X, y = load_libsvm(path, labels="class" if classes else "any", precomputed=precomputed)
+    X, y = read_libsvm(path, labels="class" if classes else "any", precomputed=precomputed)
     if not precomputed:
-        return Problem(sparse.csr_array(X), y)
-    serials = X[:, [0]].toarray().ravel().astype(np.int64)
-    return Problem(sparse.csr_array(X[:, 1:]), y, serials)
+        return Problem(X, y)
+    first = X.indptr[:-1]  # of each row the serial, as the reader has made sure
+    indptr = X.indptr - np.arange(len(X.indptr))
+    arrays = (np.delete(X.data, first), np.delete(X.indices, first) - 1, indptr)
+    values = Csr(arrays, shape=(len(y), X.shape[1] - 1))
+    return Problem(values, y, X.data[first].astype(np.int64))
 
 
 def read_private(
@@ -38,6 +45,8 @@ def read_private(
     ``load_libsvm`` is not used here: it warns of how many qid tokens a file holds, and forgets the
     lines, which a refusal names.
     """
+    from scipy import sparse
+
     reader = RowReader(path, max_index=n_features)
     with open_text(path) as file:
         leading, data, indices, indptr = reader.read(chunks_of(file))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -18,9 +18,11 @@ _CUT_SHORT = {
     "stalled": "stalled (scale the features, lower -c or -d, or take a larger -e)",
 }
 
+_NOT_FACTS = ("trace", "marks")
+
 
 def report_lines(machine: str, report: Report) -> Iterator[str]:
-    """The lines LIBSVM prints for one solved problem."""
+    """The lines LIBSVM prints for one solved problem, after its dots and stars."""
     yield f"optimization finished, #iter = {report.iterations}"
     if machine in ("c-svc", "epsilon-svr") and not math.isnan(report.nu):
         yield f"nu = {report.nu:f}"
@@ -40,11 +42,27 @@ class Log(Listener):
         self.quiet = quiet
         self.problems: list[dict[str, Any]] = []
         self.warnings: list[str] = []
+        self._shown = 0  # dots and stars of the problem at hand
+
+    def progress(self, progress: Mapping[str, Any]) -> bool:
+        """Print the dots and stars of a lone problem as they come: a monitor for the solver."""
+        if progress["problems"] == 1:
+            self._show(progress["marks"])
+        return False
+
+    def _show(self, marks: str) -> None:
+        if not self.quiet and len(marks) > self._shown:
+            print(marks[self._shown :], end="", flush=True)
+            self._shown = len(marks)
 
     def solved(self, report: Report, classes: tuple[int, int] | None, purpose: str) -> None:
         """Print the lines of one problem."""
-        facts = {name: value for name, value in asdict(report).items() if name != "trace"}
+        facts = {name: value for name, value in asdict(report).items() if name not in _NOT_FACTS}
         self.problems.append({"purpose": purpose, "classes": classes} | facts)
+        self._show(report.marks)
+        self._shown = 0
+        if report.marks:
+            self.say("")
         for line in report_lines(self.machine, report):
             self.say(line)
 

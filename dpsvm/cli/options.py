@@ -18,8 +18,11 @@ from dpsvm.svm.parameters import TABLE
 _HELP_WIDTH = 96
 _HELP_INDENT = 28
 
+SEE_HELP = " (--help explains the flags)"
+"""What follows an error of somebody who may be looking for the flags."""
 
-class UsageError(Exception):
+
+class UsageError(ValueError):
     """The command line cannot be carried out as it is written."""
 
 
@@ -180,12 +183,13 @@ def _split(word: str, by_spelling: dict[str, Flag]) -> tuple[str, int | None, li
             return flag.spelling, int(word[2:]), []
         except ValueError:
             raise UsageError(f"{word}: no whole number after {flag.spelling}") from None
-    raise UsageError(f"unknown flag {word}")
+    raise UsageError(f"unknown flag {word}{SEE_HELP}")
 
 
 def _read(flag: Flag, word: str, texts: list[str]) -> Any:
     if len(texts) != len(flag.metavars):
-        raise UsageError(f"{word} must be followed by {' '.join(flag.metavars) or 'nothing'}")
+        wanted = " ".join(flag.metavars) or "nothing"
+        raise UsageError(f"{word} must be followed by {wanted}{SEE_HELP}")
     try:
         return flag.read(*texts)
     except ValueError as error:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpsvm.cli.files import read_problem, require_folder
-from dpsvm.cli.options import Flag, UsageError, help_lines, parse, reader, table_flag
-from dpsvm.cli.private_model import PrivateModel
+from dpsvm.cli.options import SEE_HELP, Flag, UsageError, help_lines, parse, reader, table_flag
 from dpsvm.cli.scores import mean_squared_error, n_correct, squared_correlation
-from dpsvm.data import atomic_write
-from dpsvm.privacy.model_file import is_json
+from dpsvm._streams import atomic_write, is_json
+from dpsvm.svm import model_file
 from dpsvm.svm.model import Model
 from dpsvm.svm.threads import thread_count
 from dpsvm.svm.training import Problem
+
+if TYPE_CHECKING:
+    from dpsvm.cli.private_model import PrivateModel
 
 Floats = NDArray[np.float64]
 
@@ -55,10 +57,10 @@ def run(arguments: list[str]) -> None:
     """Carry out the command."""
     values, operands = parse(arguments, FLAGS)
     if len(operands) != 3:
-        raise UsageError(f"expected TEST MODEL OUTPUT, got {len(operands)} names ({_USAGE})")
+        raise UsageError(f"expected TEST MODEL OUTPUT, got {len(operands)} names ({_USAGE}){SEE_HELP}")
     test, model_path, output = operands
     require_folder(output)
-    model = PrivateModel.load(model_path) if is_json(model_path) else Model.load(model_path)
+    model = _load(model_path)
     probability = bool(values["probability"])
     notice = _probability_notice(model, model_path, probability)
     problem = _read_test(test, model)
@@ -72,8 +74,16 @@ def run(arguments: list[str]) -> None:
         print("\n".join(notice + _score(model, predicted, problem.y)))
 
 
+def _load(path: str) -> Model | PrivateModel:
+    if not is_json(path):
+        return model_file.read(path)
+    from dpsvm.cli.private_model import PrivateModel
+
+    return PrivateModel.load(path)
+
+
 def _read_test(path: str, model: Model | PrivateModel) -> Problem:
-    if isinstance(model, PrivateModel):
+    if not isinstance(model, Model):
         return model.read_rows(path)
     return read_problem(path, classes=False, precomputed=model.parameters.kernel == "precomputed")
 
@@ -96,7 +106,7 @@ def _predict(
     model: Model | PrivateModel, X: Any, probability: bool, threads: int
 ) -> tuple[Floats, Iterator[str]]:
     """The predictions of some rows, and the lines of the output file that state them."""
-    if not probability or model.labels is None or isinstance(model, PrivateModel):
+    if not probability or model.labels is None or not isinstance(model, Model):
         predicted = model.predict(X, threads=threads)
         return predicted, (f"{value:.17g}" for value in predicted)
     estimates = model.predict_proba(X, threads=threads)
@@ -109,7 +119,7 @@ def _predict(
 
 
 def _probability_notice(model: Model | PrivateModel, path: str, probability: bool) -> list[str]:
-    if isinstance(model, PrivateModel) or model.prob_a is None:
+    if not isinstance(model, Model) or model.prob_a is None:
         if probability:
             raise ValueError(f"{path}: the model does not support probability estimates")
         return []

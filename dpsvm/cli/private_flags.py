@@ -177,16 +177,6 @@ TRAINING_FLAGS = (*LIBSVM_FLAGS, *DPSVM_FLAGS)
 ALL_PRIVATE_FLAGS = (*MACHINE_FLAGS, *PRIVATE_FLAGS, *SHARED_FLAGS)
 
 
-def asks_for_private(arguments: Sequence[str]) -> bool:
-    """Whether ``--private`` is among the flags.
-
-    >>> asks_for_private(["--private", "heart"]), asks_for_private(["--", "--private"])
-    (True, False)
-    """
-    words = list(arguments)
-    return "--private" in words[: words.index("--") if "--" in words else None]
-
-
 def parse_private(arguments: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
     """The values of the flags of a private fit; a flag of plain training is refused by name.
 

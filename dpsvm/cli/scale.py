@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsvm.cli.files import require_folder
-from dpsvm.cli.options import Flag, UsageError, help_lines, parse, reader
-from dpsvm.data import Range, format_libsvm, load_libsvm
+from dpsvm.cli.options import SEE_HELP, Flag, UsageError, help_lines, parse, reader
+from dpsvm.data import Range, format_libsvm, read_libsvm
 
 _number = reader(float, "a number")
 FLAGS = (
@@ -49,13 +49,13 @@ def run(arguments: list[str]) -> None:
     """Carry out the command."""
     values, operands = parse(arguments, FLAGS)
     if len(operands) != 1:
-        raise UsageError(f"expected one FILE, got {len(operands)} ({_USAGE})")
+        raise UsageError(f"expected one FILE, got {len(operands)} ({_USAGE}){SEE_HELP}")
     if values["save"] is not None and values["restore"] is not None:
         raise UsageError("-s and -r cannot be used together")
     if values["save"] is not None:
         require_folder(values["save"])
     [path] = operands
-    X, y = load_libsvm(path)
+    X, y = read_libsvm(path)
     scaling = _scaling(values, X, y)
     if values["restore"] is not None:
         _warn_of_unseen(scaling, X, values["restore"])

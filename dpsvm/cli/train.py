@@ -10,19 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from dpsvm.cli.facts import write_facts
 from dpsvm.cli.files import read_problem, require_folder, require_serials_in_range
 from dpsvm.cli.log import Log
-from dpsvm.cli.options import UsageError, help_lines
-from dpsvm.cli.private_flags import (
-    MACHINE_FLAGS,
-    PRIVATE_FLAGS,
-    SHARED_FLAGS,
-    asks_for_private,
-    parse_plain,
-)
+from dpsvm.cli.options import SEE_HELP, UsageError, help_lines, parse
 from dpsvm.cli.scores import mean_squared_error, n_correct, squared_correlation
-from dpsvm.cli.train_flags import DPSVM_FLAGS, LIBSVM_FLAGS
+from dpsvm.cli.train_flags import DPSVM_FLAGS, LIBSVM_FLAGS, asks_for_private
 from dpsvm.progress import Monitor, solver_progress
 from dpsvm.svm.parameters import CLASSIFIERS, Parameters
 from dpsvm.svm.patience import Patience
@@ -36,6 +28,9 @@ _LEAST_CAP = 10_000_000
 
 def help_text() -> str:
     """The help of the command, from the table of parameters."""
+    from dpsvm.cli.private_flags import MACHINE_FLAGS, PRIVATE_FLAGS, SHARED_FLAGS
+
+    carried_over = " ".join(flag.spelling for flag in (*MACHINE_FLAGS, *SHARED_FLAGS))
     return "\n".join(
         [
             _USAGE,
@@ -50,7 +45,7 @@ def help_text() -> str:
             *help_lines(DPSVM_FLAGS),
             "",
             "With a privacy guarantee",
-            f"  Of the flags above {_carried_over()} go with --private; -t is then 0 (linear)",
+            f"  Of the flags above {carried_over} go with --private; -t is then 0 (linear)",
             "  or 2 (rbf through random features, with -g), -c follows from epsilon unless given,",
             "  --seed is for experiments, and --json writes the privacy report. A linear model is",
             "  written as a LIBSVM model file, one on random features as JSON.",
@@ -59,10 +54,6 @@ def help_text() -> str:
             "The exit code is 0, 2 for an error and 130 when interrupted.",
         ]
     )
-
-
-def _carried_over() -> str:
-    return " ".join(flag.spelling for flag in (*MACHINE_FLAGS, *SHARED_FLAGS))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,20 +105,35 @@ def run(arguments: list[str]) -> None:
         raise ValueError(f"{job.data}: {error}") from error
     log.warn_of_unfinished(job.parameters.tol)
     if job.json is not None:
+        from dpsvm.cli.facts import write_facts
+
         write_facts(job.json, trainer, problem, job.data, log, outcome)
 
 
 @contextmanager
 def _watched(job: _Job, log: Log) -> Iterator[Monitor]:
-    """Progress on a terminal, and a word on a problem that takes very long."""
-    with solver_progress(not job.quiet) as monitor:
+    """Progress on a terminal, or dots as they come, and a word on a problem that takes very long.
+
+    The problems of probability estimates are told of before those they are for, and solved after.
+    """
+    with solver_progress(not job.quiet) as display:
+        monitor = display or (None if job.parameters.probability else log.progress)
         yield Patience(monitor, tol=job.parameters.tol, tell=log.warn)
 
 
+def _parse(arguments: list[str]) -> tuple[dict[str, Any], list[str]]:
+    try:
+        return parse(arguments, LIBSVM_FLAGS + DPSVM_FLAGS)
+    except UsageError:
+        from dpsvm.cli.private_flags import parse_plain  # it knows the flags of a private fit too
+
+        return parse_plain(arguments)
+
+
 def _read_job(arguments: list[str]) -> _Job:
-    values, operands = parse_plain(arguments)
+    values, operands = _parse(arguments)
     if not operands:
-        raise UsageError(f"FILE is missing ({_USAGE})")
+        raise UsageError(f"FILE is missing ({_USAGE}){SEE_HELP}")
     if len(operands) > 2:
         raise UsageError(f"unexpected {operands[2]!r} ({_USAGE})")
     max_iter = values.pop("max_iter")

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dpsvm.cli.options import Flag, reader, table_flag
 from dpsvm.svm.parameters import KERNELS, MACHINES, SELECTORS, SOLVERS
 from dpsvm.svm.threads import thread_count
 
+_TASKS = (
+    *("multi-class classification", "multi-class classification"),
+    *("distribution estimation", "regression", "regression"),
+)
 _KERNEL_FORMULAS = (
     "u'v",
     "(gamma u'v + coef0)^degree",
@@ -42,7 +48,12 @@ def _thread_count(text: str) -> int:
 
 LIBSVM_FLAGS = (
     table_flag(
-        "machine", "type", choices=tuple(f"  {i}  {name}" for i, name in enumerate(MACHINES))
+        "machine",
+        "type",
+        choices=tuple(
+            f"  {i}  {name:<12} {task}".rstrip()
+            for i, (name, task) in enumerate(zip(MACHINES, _TASKS, strict=True))
+        ),
     ),
     table_flag(
         "kernel",
@@ -115,3 +126,13 @@ DPSVM_FLAGS = (
         str,
     ),
 )
+
+
+def asks_for_private(arguments: Sequence[str]) -> bool:
+    """Whether ``--private`` is among the flags.
+
+    >>> asks_for_private(["--private", "heart"]), asks_for_private(["--", "--private"])
+    (True, False)
+    """
+    words = list(arguments)
+    return "--private" in words[: words.index("--") if "--" in words else None]

@@ -148,20 +148,6 @@ def load_private(path: Path) -> BasePrivateClassifier:
     raise ValueError(f"{os.fspath(path)}: not a private model: {reason}")
 
 
-def is_json(path: Path) -> bool:
-    """Whether a file begins as JSON does, and not as a LIBSVM model file.
-
-    Only a regular file is looked into: what is taken from a pipe would be missing later.
-
-    >>> is_json("no such file")
-    False
-    """
-    if not os.path.isfile(path):
-        return False
-    with open_text(path) as file:
-        return file.read(64).lstrip().startswith(b"{")
-
-
 def _document(model: BasePrivateClassifier) -> dict[str, Any]:
     """What a JSON file holds: the released weights, and numbers that were public before."""
     name = type(model).__name__

@@ -42,7 +42,7 @@ def constraints(*names: str) -> dict[str, list[Any]]:
     >>> [str(constraint) for constraint in constraints("nu")["nu"]]
     ['a float in the range (0.0, 1.0]']
     """
-    return {name: list(TABLE[name].allowed) for name in names}
+    return {name: [one.to_sklearn() for one in TABLE[name].allowed] for name in names}
 
 
 class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
@@ -54,8 +54,8 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
     )  # fmt: skip
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **constraints(*_settings),
-        "kernel": [*TABLE["kernel"].allowed, callable],
-        "gamma": [StrOptions({"scale", "auto"}), *TABLE["gamma"].allowed],
+        "kernel": [*constraints("kernel")["kernel"], callable],
+        "gamma": [StrOptions({"scale", "auto"}), *constraints("gamma")["gamma"]],
         "warm_start": ["boolean"],
         "verbose": ["verbose"],
         "random_state": ["random_state"],

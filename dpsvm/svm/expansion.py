@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from dpsvm import _core
+from dpsvm._csr import is_sparse
 from dpsvm.svm.parameters import Parameters
 from dpsvm.svm.rows import FLOAT_TYPES, all_finite, core_rows
 from dpsvm.svm.voting import pair_count
@@ -97,7 +97,7 @@ def _indices(name: str, values: Any, size: int, limit: int) -> NDArray[np.int32]
 
 
 def _floats(name: str, values: Any, shape: tuple[int, ...]) -> Floats:
-    dense = values.toarray() if sp.issparse(values) else np.asarray(values)
+    dense = values.toarray() if is_sparse(values) else np.asarray(values)
     if dense.shape != shape or dense.dtype.kind not in "fiu":
         got = f"shape {dense.shape} and type {dense.dtype}"
         raise ValueError(f"{name} must be numbers of shape {shape}, got {got}")

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from sklearn.utils.validation import check_is_fitted
 
+from dpsvm._csr import Csr, is_sparse
 from dpsvm.svm.expansion import Expansion
-from dpsvm.svm.fitted import FittedSVM
 from dpsvm.svm.parameters import CLASSIFIERS, Parameters
 from dpsvm.svm.probability import class_probabilities
 from dpsvm.svm.rows import core_rows
@@ -25,6 +23,8 @@ Floats = NDArray[np.float64]
 class Model:
     """A trained machine in LIBSVM's terms: its classes, their order and its signs.
 
+    >>> from scipy import sparse
+    >>> from scipy import sparse
     >>> model = Model(
     ...     parameters=Parameters(machine="c-svc", kernel="linear"), labels=np.array([1, -1]),
     ...     rho=np.array([0.5]), n_support=np.array([1, 1]), dual_coef=np.array([[1.0, -1.0]]),
@@ -112,7 +112,9 @@ class Model:
         """Read a LIBSVM model file; a malformed one raises ValueError with file and line."""
         from dpsvm.svm import model_file
 
-        return model_file.read(path)
+        model = model_file.read(path)
+        vectors = model.support_vectors
+        return model if vectors is None else replace(model, support_vectors=vectors.to_scipy())
 
     def _expansion(self, n_features: int) -> Expansion:
         n_classes = 1 if self.labels is None else len(self.labels)
@@ -132,7 +134,9 @@ class Model:
     def _kernel_of_support(self, X: Any) -> Floats:
         """Return the columns of a kernel matrix that belong to the support vectors."""
         assert self.serials is not None
-        kernel: Any = X if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
+        kernel: Any = X.toarray() if isinstance(X, Csr) else X
+        if not is_sparse(kernel):
+            kernel = np.asarray(kernel, dtype=np.float64)
         needed = int(np.max(self.serials, initial=0))
         if kernel.shape[1] < needed:
             raise ValueError(
@@ -140,7 +144,7 @@ class Model:
                 f"and the rows end at {kernel.shape[1]}"
             )
         columns = kernel[:, self.serials - 1]
-        return np.ascontiguousarray(columns.toarray() if sparse.issparse(columns) else columns)
+        return np.ascontiguousarray(columns.toarray() if is_sparse(columns) else columns)
 
 
 def from_estimator(estimator: Any) -> Model:
@@ -154,6 +158,9 @@ def from_estimator(estimator: Any) -> Model:
     >>> from_estimator(svc).predict([[0.5], [2.5]]).tolist()
     [0.0, 1.0]
     """
+    from sklearn.utils.validation import check_is_fitted
+
+    from dpsvm.svm.fitted import FittedSVM
     from dpsvm.svm.interchange import from_sklearn
 
     if not isinstance(estimator, FittedSVM):
@@ -188,14 +195,18 @@ def _integer_labels(classes: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _csr(X: Any) -> Any:
-    rows = X if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
+    if isinstance(X, Csr):
+        return X
+    from scipy.sparse import csr_array
+
+    rows = X if is_sparse(X) else np.asarray(X, dtype=np.float64)
     if rows.ndim != 2:
         raise ValueError(f"expected a matrix, got {rows.ndim} dimension(s)")
-    return core_rows(sparse.csr_array(rows, dtype=np.float64))
+    return core_rows(csr_array(rows, dtype=np.float64))
 
 
 def _widened(X: Any, n_features: int) -> Any:
     """Return CSR rows with as many columns as asked for, sharing their arrays."""
     if X.shape[1] == n_features:
         return X
-    return sparse.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features))
+    return type(X)((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features))

@@ -14,8 +14,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
+from dpsvm._csr import Csr
 from dpsvm._files import RowReader, format_rows
 from dpsvm._streams import atomic_write, chunks_of, compressor, open_text
 from dpsvm.svm.model import Model
@@ -165,7 +165,7 @@ def _support_vectors(
     if precomputed:
         return parts | {"serials": data.astype(np.int64)}
     shape = (n_rows, reader.n_columns)
-    return parts | {"support_vectors": sparse.csr_array((data, indices, indptr), shape=shape)}
+    return parts | {"support_vectors": Csr((data, indices, indptr), shape=shape)}
 
 
 class _Body:
@@ -208,7 +208,7 @@ def _support_vector_lines(model: Model) -> Iterator[bytes]:
     if model.serials is not None:
         n = len(model.serials)
         zeros = np.zeros(n, dtype=np.int64)
-        rows = sparse.csr_array((model.serials.astype(np.float64), zeros, np.arange(n + 1)), (n, 1))
+        rows = Csr((model.serials.astype(np.float64), zeros, np.arange(n + 1)), shape=(n, 1))
         first_index = 0
     else:
         rows = model.support_vectors
@@ -219,11 +219,10 @@ def _support_vector_lines(model: Model) -> Iterator[bytes]:
             block.data,
             block.indices,
             block.indptr,
-            digits=17,
-            leading_digits=17,
             first_index=first_index,
         )
 
 
 def _text(value: Any) -> str:
-    return f"{value:.17g}" if isinstance(value, float) else str(value)
+    """The fewest digits that read back to the same number."""
+    return repr(float(value)).removesuffix(".0") if isinstance(value, float) else str(value)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
 from typing import Any
 
-from sklearn.utils._param_validation import Interval, StrOptions, make_constraint
+from dpsvm.svm.constraints import Boolean, Constraint, Interval, Names, Nothing
 
 MACHINES = ("c-svc", "nu-svc", "one-class", "epsilon-svr", "nu-svr")
 """Machine names, at the position of LIBSVM's code for ``-s``."""
@@ -46,7 +46,7 @@ class Setting:
     name: str
     meaning: str
     default: Any  # LIBSVM's, where LIBSVM has the setting
-    allowed: tuple[Any, ...]  # scikit-learn constraints; a value must meet one of them
+    allowed: tuple[Constraint, ...]  # a value must meet one of them
     kind: type  # bool, int, float or str: how text is read
     flag: str | None = None
     codes: tuple[str, ...] = ()  # names in the order of LIBSVM's numeric codes
@@ -60,9 +60,8 @@ class Setting:
         ...
         ValueError: nu must be a float in the range (0.0, 1.0], got 1.5
         """
-        constraints = [make_constraint(constraint) for constraint in self.allowed]
-        if not any(constraint.is_satisfied_by(value) for constraint in constraints):
-            wanted = " or ".join(map(str, constraints))
+        if not any(constraint.allows(value) for constraint in self.allowed):
+            wanted = " or ".join(map(str, self.allowed))
             raise ValueError(f"{self.name} must be {wanted}, got {value!r}")
 
     def read(self, text: str) -> Any:
@@ -104,7 +103,7 @@ class Setting:
         return known[text]
 
 
-def _row(default: Any, meaning: str, *allowed: Any, kind: type, **columns: Any) -> Any:
+def _row(default: Any, meaning: str, *allowed: Constraint, kind: type, **columns: Any) -> Any:
     row = {"default": default, "meaning": meaning, "allowed": allowed, "kind": kind, **columns}
     return field(default=default, metadata=row)
 
@@ -124,7 +123,7 @@ class Parameters:
     machine: str = _row(
         "c-svc",
         "which machine is trained",
-        StrOptions(set(MACHINES)),
+        Names(MACHINES),
         kind=str,
         flag="-s",
         codes=MACHINES,
@@ -133,7 +132,7 @@ class Parameters:
     kernel: str = _row(
         "rbf",
         "kernel function",
-        StrOptions(set(KERNELS)),
+        Names(KERNELS),
         kind=str,
         flag="-t",
         codes=KERNELS,
@@ -201,14 +200,14 @@ class Parameters:
     shrinking: bool = _row(
         True,
         "whether to set aside variables that look settled",
-        "boolean",
+        Boolean(),
         kind=bool,
         flag="-h",
     )
     probability: bool = _row(
         False,
         "whether the model also gives probability estimates",
-        "boolean",
+        Boolean(),
         kind=bool,
         flag="-b",
     )
@@ -223,21 +222,21 @@ class Parameters:
         None,
         "most seconds for the whole training",
         Interval(Real, 0.0, None, closed="right"),
-        None,
+        Nothing(),
         kind=float,
         flag="--time-limit",
     )
     solver: str = _row(
         "smo",
         "smo follows LIBSVM; decomposition, linear kernel only, keeps w: faster on many rows",
-        StrOptions(set(SOLVERS)),
+        Names(SOLVERS),
         kind=str,
         flag="--solver",
     )
     selector: str = _row(
         "wss2",
         "rule that picks the next pair of variables",
-        StrOptions(set(SELECTORS)),
+        Names(SELECTORS),
         kind=str,
         flag="--selector",
     )

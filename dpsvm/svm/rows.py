@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
+
+from dpsvm._csr import Csr, is_sparse
 
 Floats = NDArray[np.float64]
 
@@ -26,11 +27,14 @@ def core_rows(X: Any) -> Any:
     A CSR matrix is looked at afresh instead of trusting the flags it carries, since the core relies
     on its indices being in range; a malformed one raises ValueError.
 
-    >>> X = sp.csr_array((np.ones(2), np.array([1, 0]), np.array([0, 2])), shape=(1, 2))
+    >>> from scipy.sparse import csr_array
+    >>> X = csr_array((np.ones(2), np.array([1, 0]), np.array([0, 2])), shape=(1, 2))
     >>> core_rows(X).indices, X.indices
     (array([0, 1]), array([1, 0]))
     """
-    if not sp.issparse(X):
+    if isinstance(X, Csr):
+        return X
+    if not is_sparse(X):
         return np.require(np.asarray(X), requirements=["C", "A"])
     if X.format != "csr":
         raise ValueError(f"expected CSR rows, got the sparse format {X.format!r}")
@@ -66,7 +70,7 @@ def scale_gamma(X: Any) -> float:
 
 def _numbers(X: Any) -> Any:
     """All stored entries in one dimension, where they are."""
-    return X.data if sp.issparse(X) else X.reshape(-1)
+    return X.reshape(-1) if isinstance(X, np.ndarray) else X.data
 
 
 def _blocks(numbers: Any) -> Iterator[Any]:
@@ -89,6 +93,6 @@ def _sum_of(numbers: Any, of: Callable[[Floats], Floats]) -> np.float64:
     """
     n = len(numbers)
     if n <= _BLOCK:
-        return of(numbers.astype(np.float64, copy=False)).sum()
+        return np.float64(of(numbers.astype(np.float64, copy=False)).sum())
     half = n // 2 - n // 2 % 8
     return _sum_of(numbers[:half], of) + _sum_of(numbers[half:], of)

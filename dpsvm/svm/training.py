@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from dpsvm import _core
 from dpsvm._result import Report, Solution
@@ -31,7 +30,7 @@ class Problem:
     For a precomputed kernel, ``X[i, j]`` is the kernel of row i with the row whose serial is j + 1.
     """
 
-    X: sparse.csr_array
+    X: Any  # CSR: our own, or scipy's
     y: Floats
     serials: NDArray[np.int64] | None = None
 
@@ -45,7 +44,9 @@ class Problem:
 
     def solver_input(self) -> Any:
         """What the solver trains on: the rows, or the Gram matrix if that is what they hold."""
-        return self.X if self.serials is None else self.X[:, self.serials - 1].toarray()
+        if self.serials is None:
+            return self.X
+        return np.take(self.X.toarray(), self.serials - 1, axis=1)
 
 
 class Listener:
@@ -85,7 +86,8 @@ def grouped_by_class(y: Floats) -> tuple[NDArray[np.int64], list[Rows]]:
 class Trainer:
     """Trains as ``svm-train`` does; one Trainer draws one random stream.
 
-    >>> problem = Problem(sparse.csr_array([[0.0], [1.0], [2.0], [3.0]]), np.array([0.0, 0, 1, 1]))
+    >>> from scipy.sparse import csr_array
+    >>> problem = Problem(csr_array([[0.0], [1.0], [2.0], [3.0]]), np.array([0.0, 0, 1, 1]))
     >>> Trainer(parameters=Parameters(kernel="linear")).fit(problem).labels.tolist()
     [0, 1]
     """

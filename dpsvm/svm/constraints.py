@@ -1,0 +1,123 @@
+"""What a setting may be, in scikit-learn's words and without its import, which takes a second.
+
+A value must meet one of a setting's constraints; ``to_sklearn`` gives what scikit-learn's own
+validation of an estimator's parameters takes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, Protocol
+
+import numpy as np
+
+
+class Constraint(Protocol):
+    """One condition; its text follows "must be"."""
+
+    def allows(self, value: Any) -> bool:
+        """Whether the value meets it."""
+
+    def to_sklearn(self) -> Any:
+        """The same condition for ``_parameter_constraints``."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Numbers of a kind between bounds, of which None is infinite.
+
+    >>> print(Interval(Integral, 1, None, closed="left"))
+    an int in the range [1, inf)
+    >>> Interval(Integral, 1, None, closed="left").allows(0)
+    False
+    """
+
+    kind: type  # numbers.Integral or numbers.Real
+    left: float | None
+    right: float | None
+    closed: str  # "left", "right", "both" or "neither"
+
+    def allows(self, value: Any) -> bool:
+        if not isinstance(value, self.kind):
+            return False
+        number: Any = value
+        left = -np.inf if self.left is None else self.left
+        right = np.inf if self.right is None else self.right
+        return bool(
+            (left <= number if self.closed in ("left", "both") else left < number)
+            and (number <= right if self.closed in ("right", "both") else number < right)
+        )
+
+    def to_sklearn(self) -> Any:
+        from sklearn.utils import _param_validation
+
+        return _param_validation.Interval(self.kind, self.left, self.right, closed=self.closed)
+
+    def __str__(self) -> str:
+        whole = self.kind is Integral
+        bounds = [
+            infinite if bound is None else str(bound if whole else float(bound))
+            for bound, infinite in ((self.left, "-inf"), (self.right, "inf"))
+        ]
+        opening = "[" if self.closed in ("left", "both") else "("
+        closing = "]" if self.closed in ("right", "both") else ")"
+        return f"{'an int' if whole else 'a float'} in the range {opening}{', '.join(bounds)}{closing}"
+
+
+@dataclass(frozen=True)
+class Names:
+    """One of some texts.
+
+    >>> print(Names(("yes", "no")))
+    a str among {'yes', 'no'}
+    """
+
+    names: tuple[str, ...]
+
+    def allows(self, value: Any) -> bool:
+        return isinstance(value, str) and value in self.names
+
+    def to_sklearn(self) -> Any:
+        from sklearn.utils import _param_validation
+
+        return _param_validation.StrOptions(set(self.names))
+
+    def __str__(self) -> str:
+        return f"a str among {{{', '.join(map(repr, self.names))}}}"
+
+
+@dataclass(frozen=True)
+class Boolean:
+    """True or False.
+
+    >>> Boolean().allows(np.bool_(True)), Boolean().allows(1)
+    (True, False)
+    """
+
+    def allows(self, value: Any) -> bool:
+        return isinstance(value, (bool, np.bool_))
+
+    def to_sklearn(self) -> Any:
+        return "boolean"
+
+    def __str__(self) -> str:
+        return "a bool"
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """None.
+
+    >>> Nothing().allows(None)
+    True
+    """
+
+    def allows(self, value: Any) -> bool:
+        return value is None
+
+    def to_sklearn(self) -> Any:
+        return None
+
+    def __str__(self) -> str:
+        return "None"
