@@ -27,9 +27,9 @@ import dpsvm
 MODULES = ("test_svm", "test_sparse")
 PRIVATE = "writes to a private attribute of scikit-learn's classes"
 EXCEPTIONS = {
-    "test_svm.py::test_tweak_params": f"{PRIVATE} (_dual_coef_)",
-    "test_svm.py::test_svc_raises_error_internal_representation": f"{PRIVATE} (_n_support)",
-    "test_svm.py::test_svr_errors": (
+    "test_tweak_params": f"{PRIVATE} (_dual_coef_)",
+    "test_svc_raises_error_internal_representation": f"{PRIVATE} (_n_support)",
+    "test_svr_errors": (
         "needs fit to accept a 1x1 kernel matrix for two rows and only predict to refuse it; "
         "dpsvm refuses it in fit"
     ),
@@ -62,8 +62,8 @@ class Suite:
 
 
 def name_of(nodeid: str) -> str:
-    """Return ``module.py::test`` without folder and case."""
-    return nodeid.partition("[")[0].rpartition("/")[2]
+    """Return the name of a test without module and case."""
+    return nodeid.partition("[")[0].rpartition("::")[2]
 
 
 def run_suite(select: str = "") -> Suite:
@@ -74,7 +74,6 @@ def run_suite(select: str = "") -> Suite:
         settings.write_text("[pytest]\n")
         options = ["-q", "--no-header", "--tb=short", "-p", "no:cacheprovider", "-W", "ignore"]
         options += ["-c", str(settings), "--rootdir", folder, "-k", select]
-        options += ["-p", "sklearn.conftest"]
         tests = [f"sklearn.svm.tests.{module}" for module in MODULES]
         pytest.main([*options, "--pyargs", *tests], plugins=[suite])
     return suite

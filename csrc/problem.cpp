@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace dpsvm {
@@ -49,12 +50,17 @@ Vector scaled(const Vector& weight, double factor) {
   return bound;
 }
 
+// C times the weights; an infinite C is a bound that no coefficient meets.
+Vector bounds(const Vector& weight, double C) {
+  return std::isinf(C) ? Vector(weight.size(), std::numeric_limits<double>::max()) : scaled(weight, C);
+}
+
 double sum(const Vector& v) { return std::accumulate(v.begin(), v.end(), 0.0); }
 
 Problem cold_start(const MachineSpec& spec, const Vector& target, const Vector& weight) {
   switch (spec.machine) {
     case Machine::c_svc:
-      return one_per_sample(target, scaled(weight, spec.C), -1.0);
+      return one_per_sample(target, bounds(weight, spec.C), -1.0);
     case Machine::nu_svc: {
       Problem problem = one_per_sample(target, weight, 0.0);
       problem.groups = 2;
@@ -74,7 +80,7 @@ Problem cold_start(const MachineSpec& spec, const Vector& target, const Vector& 
       return problem;
     }
     case Machine::epsilon_svr:
-      return two_per_sample(target, scaled(weight, spec.C), spec.epsilon);
+      return two_per_sample(target, bounds(weight, spec.C), spec.epsilon);
     case Machine::nu_svr: {
       Problem problem = two_per_sample(target, scaled(weight, spec.C), 0.0);
       problem.groups = 2;

@@ -14,7 +14,7 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
-from dpsvm import SVC, SVR, NuSVC, OneClassSVM
+from dpsvm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from dpsvm.svm.patience import MANY, Patience
 
 # The six rows of scikit-learn's issue 13075; columns that are zero in all of them left out.
@@ -250,3 +250,19 @@ def test_no_margin_is_one_line_and_exit_code_2(folds: list[str], tmp_path: Path)
     assert done.stderr.count("\n") == 1
     assert "four: the classes overlap so far that nu leaves no margin" in done.stderr
     assert not (tmp_path / "four.model").exists()
+
+
+@pytest.mark.parametrize("settings", [{}, {"kernel": "linear", "solver": "decomposition"}])
+def test_an_infinite_c_is_a_bound_that_no_coefficient_meets(settings: dict[str, str]) -> None:
+    random = np.random.default_rng(0)
+    X = np.vstack([random.normal(size=(40, 3)) - 4, random.normal(size=(40, 3)) + 4])
+    y = np.repeat([0, 1], 40)
+    weight = random.uniform(0.5, 2.0, 80)
+    hard = SVC(C=np.inf, **settings).fit(X, y, sample_weight=weight)
+    large = SVC(C=1e10, **settings).fit(X, y, sample_weight=weight)
+    assert hard.stop_reason_ == "stationary"
+    np.testing.assert_allclose(hard.decision_function(X), large.decision_function(X), rtol=1e-9)
+    warm = SVC(C=1.0, warm_start=True, **settings).fit(X, y).set_params(C=np.inf).fit(X, y)
+    np.testing.assert_allclose(warm.objective_, hard.objective_, rtol=1e-3)
+    with pytest.raises(ValueError, match=r"the bound of a coefficient, .* is infinite"):
+        NuSVR(C=np.inf).fit(X, y)

@@ -46,4 +46,4 @@ def test_the_swap_is_real():
         check=False,
     )
     assert run.returncode == 1
-    assert "excepted, but passes: test_svm.py::test_tweak_params" in run.stdout
+    assert "excepted, but passes: test_tweak_params" in run.stdout

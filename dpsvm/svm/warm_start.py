@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,7 +42,8 @@ class Previous:
             [] if self.classes is None else self.classes, [] if classes is None else classes
         ):
             return None
-        factor = C / self.expansion.parameters.C if self.bounded else 1.0
+        scales = self.bounded and math.isfinite(C)
+        factor = C / self.expansion.parameters.C if scales else 1.0
         table = np.zeros((len(self.expansion.dual_coef), n_rows))
         table[:, self.support] = factor * self.expansion.dual_coef
         return table
