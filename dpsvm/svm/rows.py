@@ -89,6 +89,6 @@ def _sum_of(numbers: Any, of: Callable[[Floats], Floats]) -> np.float64:
     """
     n = len(numbers)
     if n <= _BLOCK:
-        return of(numbers.astype(np.float64, copy=False)).sum()
+        return np.add.reduce(of(numbers.astype(np.float64, copy=False)))  # type: ignore[no-any-return]
     half = n // 2 - n // 2 % 8
     return _sum_of(numbers[:half], of) + _sum_of(numbers[half:], of)
