@@ -55,6 +55,41 @@ def test_the_optimum_is_that_of_an_independent_qp_solver(machine: str) -> None:
     assert report.objective == pytest.approx(independent.fun, rel=1e-7)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("form", [np.ascontiguousarray, sparse.csr_array])
+@pytest.mark.parametrize("machine", ["c-svc", "nu-svc", "one-class", "epsilon-svr"])
+def test_rows_named_are_rows_taken(machine: str, form: type, dtype: type) -> None:
+    X, y = two_clouds(90)
+    rows = np.random.default_rng(3).permutation(90)[:70]
+    weight = np.linspace(0.5, 1.5, 70)
+    options = {"machine": machine, "nu": 0.3, "sample_weight": weight}
+    whole = form(X.astype(dtype))
+    named = fit(whole, y[rows], rows=rows, **options)
+    taken = fit(whole[rows], y[rows], **options)
+    np.testing.assert_array_equal(named.support, rows[taken.support])
+    np.testing.assert_array_equal(named.dual_coef, taken.dual_coef)
+    np.testing.assert_array_equal(named.rho, taken.rho)
+
+
+def test_rows_of_a_precomputed_kernel_are_its_columns_too() -> None:
+    X, y = two_clouds(40)
+    rows = np.arange(1, 40, 2)
+    gram = X @ X.T
+    named = fit(gram, y[rows], rows=rows, kernel="precomputed")
+    taken = fit(np.ascontiguousarray(gram[np.ix_(rows, rows)]), y[rows], kernel="precomputed")
+    np.testing.assert_array_equal(named.support, rows[taken.support])
+    np.testing.assert_array_equal(named.dual_coef, taken.dual_coef)
+
+
+@pytest.mark.parametrize("row", [-1, 60])
+def test_a_row_that_is_not_there_is_refused(row: int) -> None:
+    X, y = two_clouds(60)
+    with pytest.raises(ValueError, match=f"row {row} is not one of the 60 rows"):
+        fit(X, y[:2], rows=np.array([0, row]))
+    with pytest.raises(ValueError, match="there are no samples"):
+        fit(X, y[:0], rows=np.array([], dtype=np.intp))
+
+
 @pytest.mark.parametrize("index", [np.int32, np.int64])
 @pytest.mark.parametrize("kernel", ["linear", "poly", "rbf", "sigmoid"])
 def test_dense_and_sparse_rows_give_the_same_bits(index: type, kernel: str) -> None:

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_iris, make_classification
 
 from dpsvm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
-from dpsvm.svm.rows import scale_gamma
+from dpsvm.svm.rows import all_finite, scale_gamma
 
 ALL = (SVC, NuSVC, SVR, NuSVR, OneClassSVM)
 
@@ -157,3 +157,27 @@ def test_scale_gamma_of_sparse_rows_is_that_of_dense_ones(dtype, offset, share):
 def test_scale_gamma_of_constant_rows_is_one(value):
     dense = np.full((7, 3), value)
     assert scale_gamma(sp.csr_array(dense)) == scale_gamma(dense) == 1.0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("columns", [1, 3, 8, 784])
+def test_scale_gamma_is_numpys_variance_to_the_bit(dtype, columns):
+    random = np.random.default_rng(columns)
+    for size in (5, 8, 129, 65_535, 65_536, 65_537, 131_080, 200_001, 2**20 + 8, 1_234_567):
+        scale, offset = random.choice([1e-3, 1.0, 1e5]), random.choice([0.0, 100.0])
+        X = random.normal(offset, scale, (max(size // columns, 2), columns)).astype(dtype)
+        assert scale_gamma(X) == 1 / (columns * X.astype(np.float64).var())
+
+
+def test_scale_gamma_of_far_rows_is_finite():
+    X = np.array([[1e160], [1e160 + 1e150]])  # the square of the mean is not
+    assert scale_gamma(X) == 1 / X.var()
+
+
+def test_all_finite_looks_into_every_block():
+    for at in (0, 70_000, 199_999):
+        X = np.zeros((200_000, 1))
+        assert all_finite(X)
+        X[at] = np.nan
+        assert not all_finite(X)
+        assert not all_finite(sp.csr_array(X))

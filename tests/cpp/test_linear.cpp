@@ -55,10 +55,47 @@ void rows_without_entries_are_samples_too() {
   CHECK_EQUAL(rows.squared_distance(2, 2), 0.0);
 }
 
+// Read where they are (many entries, or compressed by the caller) or copied (few, or columns far apart), in some order.
+void products_do_not_depend_on_where_rows_lie() {
+  constexpr Index kRows = 21, kColumns = 40, kFar = 1000;  // rows: not a multiple of those taken together
+  ThreadPool pool(2);
+  for (const double zeros : {0.2, 0.9}) {
+    const Cloud cloud = make_cloud(kRows, kColumns, zeros, 5);
+    const Csr csr = to_csr(cloud);
+    Csr far = csr;  // renumbered: in as many columns as here, of more than there are entries
+    for (auto& column : far.columns) column *= kFar;
+    far.cols = kColumns * kFar + (1 << 16);
+    const std::vector<float> floats(cloud.x.begin(), cloud.x.end());
+    const std::vector<double> rounded(floats.begin(), floats.end());
+    auto rows = all_rows(kRows);
+    std::swap(rows[0], rows[13]);
+
+    std::vector<double> w(kColumns);
+    for (Index k = 0; k < kColumns; ++k) w[k] = 1.0 / static_cast<double>(k + 3);
+    const auto products = [&](const Matrix& matrix) {
+      const RowProducts samples(matrix, rows, pool);
+      CHECK_EQUAL(samples.size(), kRows);
+      std::vector<double> all(kRows), sum(samples.features(), 0.0);
+      samples.dots(0, kRows, w, all.data());
+      for (Index i = 0; i < kRows; ++i) CHECK_EQUAL(samples.dot(i, w), all[i]);
+      for (Index i = 0; i < kRows; ++i) samples.add(i, 0.1 * static_cast<double>(i), sum);
+      for (const double each : sum)
+        if (each != 0) all.push_back(each);
+      for (Index i = 1; i < kRows; ++i) all.push_back(samples.squared_distance(0, i));
+      return all;
+    };
+    CHECK(products(cloud.view()) == products(csr.view()));
+    CHECK(products(far.view()).size() >= static_cast<std::size_t>(kRows));
+    CHECK(products(DenseView<float>{floats.data(), kRows, kColumns, kColumns}) ==
+          products(DenseView<double>{rounded.data(), kRows, kColumns, kColumns}));
+  }
+}
+
 }  // namespace
 
 int main() {
   for (const Machine machine : {Machine::c_svc, Machine::one_class, Machine::epsilon_svr}) same_optimum(machine);
   rows_without_entries_are_samples_too();
+  products_do_not_depend_on_where_rows_lie();
   return check::result();
 }
