@@ -18,9 +18,12 @@ struct Job {
 };
 
 constexpr Job kJobs[] = {
-    {Machine::c_svc, KernelType::rbf, "wss2"},       {Machine::c_svc, KernelType::linear, "wss2", Algorithm::decomposition},
-    {Machine::nu_svc, KernelType::poly, "wss1"},     {Machine::one_class, KernelType::rbf, "wss4"},
-    {Machine::epsilon_svr, KernelType::rbf, "dpwss"}, {Machine::nu_svr, KernelType::sigmoid, "wss3"},
+    {Machine::c_svc, KernelType::rbf, "wss2"},
+    {Machine::c_svc, KernelType::linear, "wss2", Algorithm::decomposition},
+    {Machine::nu_svc, KernelType::poly, "wss1"},
+    {Machine::one_class, KernelType::rbf, "wss4"},
+    {Machine::epsilon_svr, KernelType::rbf, "dpwss"},
+    {Machine::nu_svr, KernelType::sigmoid, "wss3"},
 };
 
 struct Answer {
