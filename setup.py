@@ -97,6 +97,11 @@ setup(
             Extension("dpsvm._core", ["dpsvm/_core.pyx", *CORE_SOURCES], **BUILD),
             Extension("dpsvm._files", ["dpsvm/_files.pyx", *FILE_SOURCES], **BUILD),
         ],
-        compiler_directives={"language_level": 3, "boundscheck": False, "wraparound": False},
+        compiler_directives={
+            "language_level": 3,
+            "boundscheck": False,
+            "wraparound": False,
+            "freethreading_compatible": True,  # no state is shared: all of it belongs to the call
+        },
     ),
 )
