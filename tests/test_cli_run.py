@@ -237,8 +237,8 @@ def test_ctrl_c_is_the_scripts_to_answer(script, tmp_path: Path) -> None:
     name = script(
         "import sys\n"
         "from sklearn.svm import SVC\n"
-        "print('ready', flush=True)\n"
         "try:\n"
+        "    print('ready', flush=True)\n"
         "    sys.stdin.read()\n"
         "except KeyboardInterrupt:\n"
         "    print('answered'); sys.exit(3)\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import pickle
 import warnings
 from collections.abc import Callable
@@ -21,6 +22,8 @@ from sklearn.svm import _classes
 from sklearn.utils.validation import check_is_fitted
 
 import dpsvm
+import dpsvm.svm.fitted
+import dpsvm.svm.interchange
 from dpsvm import Model, from_estimator, from_sklearn
 
 NAMES = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM")
@@ -66,6 +69,11 @@ def assert_alike(one: Any, other: Any, X: Any, *, tol: float = 1e-12) -> None:
 
 def dense(table: Any) -> Any:
     return table.toarray() if sp.issparse(table) else table
+
+
+@pytest.mark.parametrize("module", [dpsvm.svm.interchange, dpsvm.svm.fitted])
+def test_docstring_examples_run(module: Any) -> None:
+    assert doctest.testmod(module).failed == 0
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import importlib
 import os
 import pickle
@@ -26,6 +27,7 @@ from sklearn.svm import LinearSVC, _classes
 from sklearn.utils.discovery import all_estimators
 
 import dpsvm
+import dpsvm.patching
 from dpsvm.patching import NAMES, patch_sklearn, patched_sklearn, unpatch_sklearn
 
 X, y = load_iris(return_X_y=True)
@@ -59,6 +61,10 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
     monkeypatch.syspath_prepend(tmp_path)
     yield importlib.import_module("users_module")
     del sys.modules["users_module"]
+
+
+def test_docstring_examples_run() -> None:
+    assert doctest.testmod(dpsvm.patching).failed == 0
 
 
 @pytest.mark.parametrize("name", NAMES)
