@@ -65,10 +65,10 @@ def open_text(path: str | os.PathLike[str]) -> BinaryIO:
     A damaged or truncated stream raises LibsvmFormatError when the damage is reached.
 
     >>> import tempfile
-    >>> with tempfile.NamedTemporaryFile(suffix=".gz") as file:
-    ...     _ = file.write(gzip.compress(b"+1 1:2\\n-1 1:3\\n"))
-    ...     file.flush()
-    ...     with open_text(file.name) as text:
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "two.gz")
+    ...     _ = path.write_bytes(gzip.compress(b"+1 1:2\\n-1 1:3\\n"))
+    ...     with open_text(path) as text:
     ...         list(text)
     [b'+1 1:2\\n', b'-1 1:3\\n']
     """
@@ -121,12 +121,15 @@ def compressor(path: str | os.PathLike[str], file: IO[bytes]) -> Iterator[IO[byt
 
 
 @contextmanager
-def atomic_write(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]]:
+def atomic_write(
+    path: str | os.PathLike[str], mode: str = "w", *, permissions: int = 0o666
+) -> Iterator[IO[Any]]:
     """Write a file that replaces `path` only once it is complete; an error leaves the old file.
 
-    The new file keeps the old one's permissions. A symbolic link is followed. What cannot be
-    replaced is written to as it is: a pipe, a device, and the descriptors that /dev/stdout,
-    /dev/fd/63 and the like stand for, wherever they have got to.
+    The new file keeps the old one's permissions; without an old one it has those given, less what
+    the umask takes. A symbolic link is followed. What cannot be replaced is written to as it is: a
+    pipe, a device, and the descriptors that /dev/stdout, /dev/fd/63 and the like stand for,
+    wherever they have got to.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -146,7 +149,7 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[A
         return
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".dpsvm-{os.urandom(8).hex()}")
-    descriptor = _create(temporary, path)
+    descriptor = _create(temporary, path, permissions)
     try:
         with open(descriptor, mode, **text) as file:
             yield file
@@ -191,9 +194,9 @@ def _again(descriptor: int, path: str | os.PathLike[str]) -> int:
         raise OSError(error.errno, error.strerror, os.fspath(path)) from None
 
 
-def _create(temporary: Path, path: str | os.PathLike[str]) -> int:
+def _create(temporary: Path, path: str | os.PathLike[str], permissions: int) -> int:
     """Create a temporary file; a failure is reported in the name of the file that was asked for."""
     try:
-        return os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        return os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, permissions)
     except OSError as error:
         raise OSError(error.errno, error.strerror, os.fspath(path)) from None

@@ -57,11 +57,11 @@ def load_libsvm(
     precomputed : the rows hold kernel values, ``label 0:serial 1:K(x, x1) 2:K(x, x2) ...``. Column
         0 of the matrix is then the serial number, column j the value against training row j.
 
-    >>> import tempfile
-    >>> with tempfile.NamedTemporaryFile() as file:
-    ...     _ = file.write(b"+1 1:0.5 3:2  # a comment\\n-1 2:1\\n")
-    ...     file.flush()
-    ...     X, y = load_libsvm(file.name)
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "two")
+    ...     _ = path.write_bytes(b"+1 1:0.5 3:2  # a comment\\n-1 2:1\\n")
+    ...     X, y = load_libsvm(path)
     >>> X.toarray()
     array([[0.5, 0. , 2. ],
            [0. , 1. , 0. ]])

@@ -189,10 +189,11 @@ class Range:
     def read(cls, path: str | os.PathLike[str]) -> Range:
         """Read a range file strictly; what svm-scale would not write raises LibsvmFormatError.
 
-        >>> import tempfile
-        >>> with tempfile.NamedTemporaryFile("w") as file:
-        ...     print("x", "-1 1", "1 0 4", sep="\\n", file=file, flush=True)
-        ...     Range.read(file.name).maximum
+        >>> import pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "range")
+        ...     _ = path.write_bytes(b"x\\n-1 1\\n1 0 4\\n")
+        ...     Range.read(path).maximum
         array([4.])
         """
         text = read_range_file(path)

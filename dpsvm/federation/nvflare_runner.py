@@ -206,8 +206,11 @@ class Federation:
 
     def _kill(self) -> None:
         for process in self.processes.values():
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            if hasattr(os, "killpg"):
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+            else:  # Windows has no groups to end
+                process.kill()
             process.wait()
         self.processes.clear()
 

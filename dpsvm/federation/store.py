@@ -7,14 +7,13 @@ that is an error, which says what is.
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import os
 import secrets
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
+from dpsvm._locks import LockedError, lock
 from dpsvm._streams import atomic_write, sync_folder
 from dpsvm.federation.frames import FrameError
 from dpsvm.federation.snapshots import freeze, thaw
@@ -153,13 +152,9 @@ class RunFolder:
         self.path.mkdir(parents=True, exist_ok=True)
         self.path.chmod(0o700)
         sync_folder(self.path.parent)  # a charge must not outlive the folder it was made for
-        self._lock = open(self.path / "lock", "a+b")  # noqa: SIM115
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            self._lock.close()
-            if error.errno not in (errno.EAGAIN, errno.EACCES):
-                raise
+            self._lock = lock(self.path / "lock", wait=False)
+        except LockedError:
             raise StoreError("another process has this run", self.path) from None
         for left in self.path.glob(".dpsvm-*"):  # by a process that was killed while it wrote
             left.unlink()
@@ -176,8 +171,7 @@ class RunFolder:
         if not path.exists():
             if begun:
                 raise StoreError("the key of a run that has begun is lost", path)
-            with atomic_write(path, "wb") as file:
-                os.chmod(file.fileno(), 0o600)
+            with atomic_write(path, "wb", permissions=0o600) as file:
                 file.write(secrets.token_bytes(KEY_BYTES))
         return _checked_key(path.read_bytes(), path)
 
@@ -206,7 +200,7 @@ class RunFolder:
 
     def close(self) -> None:
         """Let others have it."""
-        self._lock.close()
+        self._lock.release()
 
 
 def _checked_key(key: bytes, path: Path) -> bytes:

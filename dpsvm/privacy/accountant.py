@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from dpsvm._locks import lock
 from dpsvm._streams import atomic_write
 from dpsvm.privacy.accounting import (
     Approximate,
@@ -337,6 +338,12 @@ class _File:
             self._write(ledger)
 
     def read(self) -> Ledger:
+        if os.name != "nt" or not self.path.exists():
+            return self._load()
+        with self._locked():  # Windows replaces no file that is being read
+            return self._load()
+
+    def _load(self) -> Ledger:
         try:
             text = self.path.read_text(encoding="utf-8")
         except FileNotFoundError:
@@ -347,7 +354,7 @@ class _File:
 
     def update(self, change: Callable[[Ledger], Ledger]) -> None:
         with self._locked():
-            ledger = self.read()
+            ledger = self._load()
             if os.stat(self.path).st_nlink > 1:  # replacing one of its names would fork the budget
                 raise BudgetError(f"{self.path}: a ledger file must have one name, not hard links")
             self._write(change(ledger))
@@ -358,22 +365,11 @@ class _File:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        # Opened anew each time: the lock then keeps threads apart as well as processes. The system
-        # gives it up when the holder dies.
-        with open(f"{self.path}.lock", "a+b") as file:
-            _lock(file.fileno())
+        held = lock(f"{self.path}.lock")
+        try:
             yield
-
-
-def _lock(descriptor: int) -> None:
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        import msvcrt
-
-        msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)  # type: ignore[attr-defined,unused-ignore]
-    else:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        finally:
+            held.release()
 
 
 def _budget(

@@ -125,12 +125,12 @@ def load_private(path: Path) -> BasePrivateClassifier:
     again by accident: the accountant is not stored. A LIBSVM model file is read by
     ``dpsvm.Model.load``.
 
-    >>> import tempfile
-    >>> with tempfile.NamedTemporaryFile(suffix=".json") as file:
-    ...     _ = file.write(b'{"format": "a poem"}')
-    ...     file.flush()
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "poem.json")
+    ...     _ = path.write_bytes(b'{"format": "a poem"}')
     ...     try:
-    ...         load_private(file.name)
+    ...         load_private(path)
     ...     except ValueError as error:
     ...         print(str(error).rpartition(": ")[2])
     its format is 'a poem', not 'dpsvm private model'

@@ -164,9 +164,11 @@ def _ctrl_c_waits() -> Iterator[None]:
 
     A terminal sends it to every process, but only the parent is to answer: it stops its workers.
     They inherit the mask of the thread that starts them, and begin with Ctrl-C blocked; the
-    trackers of multiprocessing and of joblib are started before, since that unblocks it.
+    trackers of multiprocessing and of joblib are started before, since that unblocks it. Windows
+    has no such mask, and there the workers answer too.
     """
-    if threading.current_thread() is not threading.main_thread():  # which alone hears it
+    in_main = threading.current_thread() is threading.main_thread()  # which alone hears it
+    if not in_main or not hasattr(signal, "pthread_sigmask"):
         yield
         return
     heard: list[int] = []

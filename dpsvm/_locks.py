@@ -1,0 +1,46 @@
+"""Locks between threads and processes, which the system takes from a holder that dies."""
+
+from __future__ import annotations
+
+import os
+from errno import ENOLCK
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
+
+_POLL = 0.01  # seconds between two tries
+
+
+class LockedError(Exception):
+    """Somebody else has the lock."""
+
+
+def lock(path: str | os.PathLike[str], *, wait: bool = True) -> BaseFileLock:
+    """Take the lock of a file, which is created and left behind; its ``release`` gives it up.
+
+    Every call is a lock of its own, so threads are kept apart as well as processes. Without
+    ``wait``, LockedError if another has it. OSError where the file cannot be written, or where
+    the system has no lock that ends with its holder.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     held = lock(f"{folder}/lock")
+    ...     try:
+    ...         lock(f"{folder}/lock", wait=False)
+    ...     except LockedError as refusal:
+    ...         print(refusal)
+    ...     held.release()
+    another has the lock
+    """
+    from filelock import FileLock, SoftFileLock, Timeout
+
+    file = FileLock(path, thread_local=False)
+    try:
+        file.acquire(poll_interval=_POLL, blocking=wait)
+    except Timeout:
+        raise LockedError("another has the lock") from None
+    if isinstance(file, SoftFileLock):  # what filelock falls back to: it outlives its holder
+        file.release()
+        raise OSError(ENOLCK, "files cannot be locked here", os.fspath(path))
+    return file
