@@ -62,7 +62,8 @@ class SourceDistribution(sdist):
     """What a build takes, in an archive whose bytes depend on that and SOURCE_DATE_EPOCH alone."""
 
     def make_release_tree(self, base_dir, files):
-        super().make_release_tree(base_dir, [file for file in files if not file.startswith("tests")])
+        needed = [file for file in files if not file.startswith("tests")]
+        super().make_release_tree(base_dir, needed)
 
     def make_archive(self, base_name, format, root_dir=None, base_dir=None, **_):
         moment = max(int(os.environ.get("SOURCE_DATE_EPOCH", EARLIEST)), EARLIEST)
