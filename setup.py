@@ -8,7 +8,6 @@ import sysconfig
 import tarfile
 from pathlib import Path
 
-from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.command.sdist import sdist
@@ -29,14 +28,23 @@ COMPILE_ARGS = {
 }
 LINK_ARGS = {"unix": ["-pthread"], "mingw32": ["-static"], "msvc": []}
 
+DIRECTIVES = {
+    "language_level": 3,
+    "boundscheck": False,
+    "wraparound": False,
+    "freethreading_compatible": True,  # no state is shared: all of it belongs to the call
+}
+
 OLDEST_MACOS = "11.0"  # libc++ has no aligned new before 10.13
 EARLIEST = 315532800  # 1980: a zip file knows no earlier day
 
 
 class Build(build_ext):
-    """Gives the extensions the flags of the compiler at hand."""
+    """Gives the extensions the flags of the compiler at hand; Cython's C++ stays in build/."""
 
     def build_extensions(self):
+        self.cython_directives = DIRECTIVES
+        self.cython_c_in_temp = True
         kind = self.compiler.compiler_type
         if kind == "msvc":
             self._use_clang_cl()
@@ -56,7 +64,11 @@ class Build(build_ext):
 
 
 class SourceDistribution(sdist):
-    """An archive whose bytes depend on its files alone, and on SOURCE_DATE_EPOCH."""
+    """What a build takes, in an archive whose bytes depend on that and SOURCE_DATE_EPOCH alone."""
+
+    def make_release_tree(self, base_dir, files):
+        needed = [file for file in files if not file.startswith("tests")]
+        super().make_release_tree(base_dir, needed)
 
     def make_archive(self, base_name, format, root_dir=None, base_dir=None, **_):
         moment = max(int(os.environ.get("SOURCE_DATE_EPOCH", EARLIEST)), EARLIEST)
@@ -92,16 +104,8 @@ BUILD = {
 
 setup(
     cmdclass={"build_ext": Build, "sdist": SourceDistribution},
-    ext_modules=cythonize(
-        [
-            Extension("dpsvm._core", ["dpsvm/_core.pyx", *CORE_SOURCES], **BUILD),
-            Extension("dpsvm._files", ["dpsvm/_files.pyx", *FILE_SOURCES], **BUILD),
-        ],
-        compiler_directives={
-            "language_level": 3,
-            "boundscheck": False,
-            "wraparound": False,
-            "freethreading_compatible": True,  # no state is shared: all of it belongs to the call
-        },
-    ),
+    ext_modules=[
+        Extension("dpsvm._core", ["dpsvm/_core.pyx", *CORE_SOURCES], **BUILD),
+        Extension("dpsvm._files", ["dpsvm/_files.pyx", *FILE_SOURCES], **BUILD),
+    ],
 )

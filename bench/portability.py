@@ -169,7 +169,11 @@ class Machine:
 
     def run(self, program: Path, *words: str, level: str = "") -> tuple[int, str]:
         """The exit code of a program and what it printed, errors last."""
-        settings = {"DPSVM_CPU": level, "WINEPREFIX": str(self.folder / "wine"), "WINEDEBUG": "-all"}
+        settings = {
+            "DPSVM_CPU": level,
+            "WINEPREFIX": str(self.folder / "wine"),
+            "WINEDEBUG": "-all",
+        }
         done = subprocess.run(
             [*self.target.runner, str(program), *words],
             cwd=self.folder,

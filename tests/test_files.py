@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import threading
 from collections.abc import Iterator
 
@@ -128,6 +129,37 @@ def test_threads_read_at_once_without_disturbing_each_other() -> None:
 def test_digits_are_those_of_printf(value: float, digits: int) -> None:
     text = format_rows([[value]], [value], [0], [0, 1], digits=digits, leading_digits=17)
     assert text.decode() == f"{value:.17g} 1:{value:.{digits}g} \n"
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        *("1e23", "8.5e-23", "9007199254740993", "9007199254740992.9999999999999999999"),
+        *("2.2250738585072011e-308", "2.2250738585072012e-308", "5e-324"),
+        *("2.4703282292062328e-324", "2.4703282292062327e-324", "1e-400", "-1e-400"),
+        *("1.7976931348623158e308", "-0"),
+        "0.1000000000000000055511151231257827021181583404541015625",
+        "123456789012345678901234567890",
+        "0." + "0" * 400 + "1" * 800 + "e380",
+        "9" * 800 + "e-790",
+        f"{2**54 + 3}" + "." + "0" * 800 + "1",
+    ],
+)
+def test_numbers_are_read_as_python_reads_them(number: str) -> None:
+    [[read]] = parse_rows([f"{number}\n".encode()], path="data")[0]
+    assert struct.pack("d", read) == struct.pack("d", float(number))
+
+
+@pytest.mark.parametrize(
+    ("number", "reason"),
+    [
+        *((text, "is not a finite number") for text in ("inf", "nan", "0x10", "1_0", "1,5")),
+        *((text, "is too large for a double") for text in ("1.7976931348623159e308", "9" * 310)),
+    ],
+)
+def test_what_is_no_double_is_refused(number: str, reason: str) -> None:
+    with pytest.raises(LibsvmFormatError, match=reason):
+        parse_rows([f"{number}\n".encode()], path="data")
 
 
 def test_rows_may_be_a_part_of_larger_arrays() -> None:

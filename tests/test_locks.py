@@ -35,9 +35,8 @@ def holder(path: Path) -> subprocess.Popen[str]:
 
 
 def test_another_process_is_kept_out_until_the_holder_ends(tmp_path: Path) -> None:
-    with holder(tmp_path / "lock") as process:
-        with pytest.raises(LockedError):
-            lock(tmp_path / "lock", wait=False)
+    with holder(tmp_path / "lock") as process, pytest.raises(LockedError):
+        lock(tmp_path / "lock", wait=False)
     assert process.returncode == 0
     lock(tmp_path / "lock", wait=False).release()
 

@@ -104,6 +104,7 @@ def _child(accountant: BudgetAccountant) -> str:
     return "charged"
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_a_forked_process_does_not_double_the_budget() -> None:
     accountant = BudgetAccountant(1.0)
     read, write = os.pipe()
@@ -115,6 +116,7 @@ def test_a_forked_process_does_not_double_the_budget() -> None:
     accountant.spend(0.5)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="links are for administrators")
 def test_a_link_to_a_ledger_is_the_same_budget(tmp_path: Path) -> None:
     BudgetAccountant(1.0, path=tmp_path / "ledger", create=True)
     (tmp_path / "link").symlink_to(tmp_path / "ledger")
