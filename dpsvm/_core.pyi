@@ -48,7 +48,8 @@ def train(
     alpha: signed coefficients to continue from (C-SVC of two classes, one-class, epsilon-SVR).
     trace_every: keep gap, objective and active size of every so many iterations; 0 keeps none.
     monitor: called at most about twenty times a second with a dict of ``problem``, ``problems``,
-        ``iteration``, ``gap``, ``active`` and ``marks``; a true result stops the fit with ``callback``.
+        ``iteration``, ``gap``, ``active`` and ``marks``; a true result stops the fit
+        with ``callback``.
 
     Raises ValueError, MemoryError, or KeyboardInterrupt when Ctrl-C is pressed.
     """
