@@ -182,7 +182,7 @@ def _descriptor(path: str | os.PathLike[str]) -> int | None:
 
 def _again(descriptor: int, path: str | os.PathLike[str]) -> int:
     """A descriptor for the same place, to be closed; opening the name would begin a file anew."""
-    if descriptor == 1:
+    if descriptor == 1 and sys.stdout is not None:  # None: closed by whoever began this process
         sys.stdout.flush()
     try:
         return os.dup(descriptor)
