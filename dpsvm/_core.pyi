@@ -52,7 +52,8 @@ def train(
         lines of them, in the layout of ``dual_coef``. They are moved to a feasible point near them.
     trace_every: keep gap, objective and active size of every so many iterations; 0 keeps none.
     monitor: called at most about twenty times a second with a dict of ``problem``, ``problems``,
-        ``iteration``, ``gap``, ``active`` and ``marks``; a true result stops the fit with ``callback``.
+        ``iteration``, ``gap``, ``active`` and ``marks``; a true result stops the fit
+        with ``callback``.
 
     Raises ValueError, MemoryError, or KeyboardInterrupt when Ctrl-C is pressed.
     """

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-Arrays = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
+Integers = NDArray[np.integer[Any]]
+Arrays = tuple[NDArray[Any], Integers, Integers]
 
 
 class Csr:
@@ -32,8 +33,8 @@ class Csr:
         data, indices, indptr = arrays
         index = np.int32 if max(len(data), shape[1]) <= np.iinfo(np.int32).max else np.int64
         self.data = data
-        self.indices = indices.astype(index, copy=False)
-        self.indptr = indptr.astype(index, copy=False)
+        self.indices: Integers = indices.astype(index, copy=False)
+        self.indptr: Integers = indptr.astype(index, copy=False)
         self.shape = shape
 
     @staticmethod
@@ -110,7 +111,8 @@ class Csr:
     def without_zeros(self) -> Csr:
         """The entries that are not zero.
 
-        >>> Csr((np.array([0.0, 2.0]), np.array([0, 1]), np.array([0, 2])), (1, 2)).without_zeros().nnz
+        >>> X = Csr((np.array([0.0, 2.0]), np.array([0, 1]), np.array([0, 2])), shape=(1, 2))
+        >>> X.without_zeros().nnz
         1
         """
         kept = self.data != 0.0

@@ -13,7 +13,6 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from pathlib import Path
 from typing import IO, Any, BinaryIO
 
 from dpsvm._errors import LibsvmFormatError
@@ -133,9 +132,9 @@ def atomic_write(
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with atomic_write(Path(folder, "note.txt")) as file:
+    ...     with atomic_write(f"{folder}/note.txt") as file:
     ...         _ = file.write("all or nothing")
-    ...     Path(folder, "note.txt").read_text()
+    ...     open(f"{folder}/note.txt").read()
     'all or nothing'
     """
     if mode not in ("w", "wb"):
@@ -147,8 +146,8 @@ def atomic_write(
         with open(path if descriptor is None else _again(descriptor, path), mode, **text) as file:
             yield file
         return
-    target = Path(os.path.realpath(path))
-    temporary = target.with_name(f".dpsvm-{os.urandom(8).hex()}")
+    target = os.path.realpath(path)
+    temporary = os.path.join(os.path.dirname(target), f".dpsvm-{os.urandom(8).hex()}")
     descriptor = _create(temporary, path, permissions)
     try:
         with open(descriptor, mode, **text) as file:
@@ -158,14 +157,14 @@ def atomic_write(
         if old is not None:
             os.chmod(temporary, stat.S_IMODE(old))
         os.replace(temporary, target)
-        sync_folder(target.parent)
+        sync_folder(os.path.dirname(target))
     except BaseException:
         with suppress(OSError):
             os.unlink(temporary)
         raise
 
 
-def sync_folder(folder: Path) -> None:
+def sync_folder(folder: str | os.PathLike[str]) -> None:
     """See that a renamed file survives a power cut, where the system lets one."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
@@ -186,7 +185,7 @@ def _descriptor(path: str | os.PathLike[str]) -> int | None:
 
 def _again(descriptor: int, path: str | os.PathLike[str]) -> int:
     """A descriptor for the same place, to be closed; opening the name would begin a file anew."""
-    if descriptor == 1:
+    if descriptor == 1 and sys.stdout is not None:  # None: closed by whoever began this process
         sys.stdout.flush()
     try:
         return os.dup(descriptor)
@@ -194,7 +193,7 @@ def _again(descriptor: int, path: str | os.PathLike[str]) -> int:
         raise OSError(error.errno, error.strerror, os.fspath(path)) from None
 
 
-def _create(temporary: Path, path: str | os.PathLike[str], permissions: int) -> int:
+def _create(temporary: str, path: str | os.PathLike[str], permissions: int) -> int:
     """Create a temporary file; a failure is reported in the name of the file that was asked for."""
     try:
         return os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, permissions)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from importlib.util import find_spec
 from typing import Any
 
 Monitor = Callable[[Mapping[str, Any]], bool]
@@ -13,7 +12,11 @@ Monitor = Callable[[Mapping[str, Any]], bool]
 
 def visible() -> bool:
     """Whether there is somewhere to show progress: a terminal on standard error, and rich."""
-    return sys.stderr.isatty() and find_spec("rich") is not None
+    if not sys.stderr.isatty():
+        return False
+    from importlib.util import find_spec
+
+    return find_spec("rich") is not None
 
 
 @contextmanager

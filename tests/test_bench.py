@@ -221,6 +221,24 @@ def test_models_are_exchanged_with_libsvm() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.skipif(
+    not all(map(shutil.which, ("svm-grid", "svm-easy"))) or not Path("/usr/bin/gnuplot").exists(),
+    reason="LIBSVM's scripts are not on PATH, or no gnuplot",
+)
+@needs_libsvm
+def test_libsvms_grid_finds_the_same_point_with_our_programs() -> None:
+    done = run_bench("libsvm_scripts.py", "--quick")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "points of grid.py with another rate: 0 of 4" in done.stdout
+
+
+@pytest.mark.skipif(os.name != "posix", reason="programs with a first line")
+def test_commands_load_nothing_they_do_not_need() -> None:
+    done = run_bench("startup.py", "--quick")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.rstrip().endswith(": none")
+
+
 @needs_data
 def test_threads_give_the_serial_answers_and_print_nothing() -> None:
     done = run_bench("threads.py", str(SHARED), "--quick")

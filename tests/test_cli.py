@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,7 +15,9 @@ import numpy as np
 import pytest
 from libsvm_tools import GOLDEN, assert_same_text, needs_libsvm, run_tool, write_data
 
-from dpsvm.cli import main
+from dpsvm._result import Report
+from dpsvm.cli import main, programs
+from dpsvm.cli.log import Log
 from dpsvm.cli.options import Flag, UsageError, parse
 from dpsvm.cli.train_flags import DPSVM_FLAGS, LIBSVM_FLAGS
 from dpsvm.data import dump_libsvm
@@ -101,6 +106,78 @@ def test_the_golden_file_is_what_its_generator_writes_today() -> None:
     assert [case["case"] for case in GOLDEN["train"]] == list(generator.TRAIN_CASES)
     cases = [generator.train_case(Path.cwd(), case) for case in generator.TRAIN_CASES[:3]]
     assert cases == GOLDEN["train"][:3]
+
+
+@needs_libsvm
+@pytest.mark.parametrize("name", ["train", "predict", "scale"])
+def test_help_lists_what_libsvms_lists(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    theirs = subprocess.run([f"svm-{name}"], capture_output=True, text=True, check=False).stdout
+    flags = re.findall(r"^(-[a-z]+)", theirs, re.MULTILINE)
+    assert len(flags) >= 2
+    assert main([name, "--help"]) == 0
+    ours = capsys.readouterr().out
+    for flag in flags:
+        assert re.search(rf"^  {flag}\b", ours, re.MULTILINE), flag
+    for kind in re.findall(r"\((.*classification|regression)\)", theirs):
+        assert kind in ours
+
+
+@pytest.mark.parametrize("flags", ["", "-c 1000", "-c 1000 -h 0", "-s 1 -n 0.25 -e 1e-6"])
+def test_dots_and_stars_come_as_the_solver_makes_them(
+    flags: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["train", *flags.split(), "two", "m"]) == 0
+    marks, finished, *_ = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"[.*]*\*", marks)
+    iterations = int(finished.rpartition(" ")[2])
+    assert marks.count(".") >= iterations // 40  # an attempt to shrink every 40 of 40 variables
+
+
+def test_the_dots_of_a_lone_problem_are_printed_once_and_of_others_at_their_end(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    log = Log("c-svc", quiet=False)
+    for marks in ("..", "..*."):
+        assert not log.progress({"problems": 1, "marks": marks})
+    log.progress({"problems": 3, "marks": "unseen"})
+    assert capsys.readouterr().out == "..*."
+    facts = {"iterations": 3, "objective": -1.0, "rho": 0.0, "gap": 0.0, "stop_reason": "max_iter"}
+    log.solved(Report(marks="..*..*", **facts), None, "model")
+    assert capsys.readouterr().out.startswith(".*\noptimization finished, #iter = 3\n")
+    log.solved(Report(marks="*", **facts), None, "model")
+    assert capsys.readouterr().out.startswith("*\noptimization finished")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="POSIX descriptors")
+def test_a_model_goes_to_standard_output_and_comes_from_a_pipe(
+    capfdbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    assert main(["train", "-q", "two", "model"]) == 0
+    assert main(["train", "-q", "two", "/dev/stdout"]) == 0
+    text = capfdbinary.readouterr().out
+    assert text == Path("model").read_bytes()
+    ends = [os.pipe(), os.pipe()]
+    for (_, end), content in zip(ends, (Path("two").read_bytes(), text), strict=True):
+        os.write(end, content)  # less than a pipe holds
+        os.close(end)
+    data, model = (f"/dev/fd/{end}" for end, _ in ends)
+    assert main(["predict", data, model, "out"]) == 0
+    for end, _ in ends:
+        os.close(end)
+    main(["predict", "-q", "two", "model", "expected"])
+    assert Path("out").read_bytes() == Path("expected").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["train", "predict", "scale"])
+def test_each_program_is_its_command(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", [f"dpsvm-{name}", "--help"])
+    assert getattr(programs, name)() == 0
+    assert capsys.readouterr().out.startswith(f"usage: dpsvm {name} ")
+    monkeypatch.setattr(sys, "argv", [f"dpsvm-{name}"])
+    assert getattr(programs, name)() == 2
+    assert "--help" in capsys.readouterr().err
 
 
 def test_quiet_training_and_prediction_print_nothing(capfd: pytest.CaptureFixture[str]) -> None:

@@ -59,7 +59,9 @@ def slow_data(path: Path) -> None:
     [
         ("train", "FILE is missing (usage: dpsvm train [flags] FILE [MODEL])"),
         ("train a b c", "unexpected 'c' (usage: dpsvm train [flags] FILE [MODEL])"),
-        ("train -z 1 two", "unknown flag -z"),
+        ("train -z 1 two", "unknown flag -z (--help explains the flags)"),
+        ("train -t2 two", "unknown flag -t2 (--help explains the flags)"),
+        ("train -h", "-h must be followed by 0|1 (--help explains the flags)"),
         ("train two -c", "-c must be followed by cost"),
         ("train -c much two", "-c much: not a number"),
         ("train -c -1 two", "-c -1: C must be a float in the range (0.0, inf], got -1.0"),
@@ -184,6 +186,30 @@ def test_a_reader_that_leaves_early_ends_the_command_quietly(folder: Path) -> No
         assert process.stderr is not None
         assert process.stderr.read() == ""
     assert process.returncode == 141
+
+
+@pytest.mark.skipif(os.name != "posix", reason="POSIX pipes")
+def test_a_named_pipe_whose_reader_leaves_ends_the_command_quietly(folder: Path) -> None:
+    dump_libsvm(np.random.default_rng(0).normal(size=(2000, 20)), np.arange(2000) % 2, "big")
+    os.mkfifo("pipe")
+    with command("train", "-q", "-e", "1", "big", "pipe", stderr=subprocess.PIPE) as process:
+        with open("pipe", "rb", buffering=0) as reader:
+            assert reader.read(8) == b"svm_type"
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+    assert process.returncode == 141
+
+
+@pytest.mark.skipif(os.name != "posix", reason="POSIX descriptors")
+@pytest.mark.parametrize(("model", "code"), [("m", 0), ("/dev/stdout", 2)])
+def test_standard_output_may_be_closed(model: str, code: int, folder: Path) -> None:
+    words = ["train", "-q", "two", model]
+    closed = {"preexec_fn": lambda: os.close(1), "stderr": subprocess.PIPE}
+    with command(*words, **closed) as process:
+        assert process.stderr is not None
+        told = process.stderr.read()
+    assert process.returncode == code
+    assert told == ("" if code == 0 else "dpsvm train: error: /dev/stdout: Bad file descriptor\n")
 
 
 def test_there_is_no_progress_without_a_terminal() -> None:

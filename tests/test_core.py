@@ -135,7 +135,7 @@ def test_the_monitor_can_stop_the_fit() -> None:
 
     solution = fit(X, y, kernel="linear", C=1e6, tol=1e-12, monitor=stop)
     assert solution.reports[0].stop_reason == "callback"
-    assert set(seen[0]) == {"problem", "problems", "iteration", "gap", "active"}
+    assert set(seen[0]) == {"problem", "problems", "iteration", "gap", "active", "marks"}
 
 
 def test_an_error_in_the_monitor_comes_through() -> None:

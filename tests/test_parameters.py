@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import doctest
 import math
 from dataclasses import fields
 
+import numpy as np
 import pytest
+from sklearn.utils._param_validation import make_constraint
 
+from dpsvm.svm import constraints
 from dpsvm.svm.parameters import BY_FLAG, KERNELS, MACHINES, TABLE, Parameters
 
 LIBSVM_DEFAULTS = {
@@ -126,3 +130,26 @@ def test_train_options_are_what_the_core_takes():
 
 def test_a_cache_beyond_the_address_space_is_all_of_it():
     assert Parameters(cache_size=1e300).train_options()["cache_bytes"] == 2**63 - 1
+
+
+VALUES = (
+    *(-1, 0, 1, 3, 2**31 - 1, 2**31, 2**63, -1.0, 0.0, 0.5, 1.0, 1.5),
+    *(math.inf, -math.inf, math.nan, True, False, None, "rbf", "wss2", "much"),
+    *(np.bool_(True), np.float32(0.5), np.int64(7)),
+)
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_the_constraints_are_those_that_scikit_learn_is_given(name):
+    theirs = [make_constraint(one.to_sklearn()) for one in TABLE[name].allowed]
+    for value in VALUES:
+        ours = any(one.allows(value) for one in TABLE[name].allowed)
+        assert ours == any(one.is_satisfied_by(value) for one in theirs), value
+    assert doctest.testmod(constraints).failed == 0
+
+
+def test_intervals_are_put_in_scikit_learns_words():
+    for row in TABLE.values():
+        for one in row.allowed:
+            if isinstance(one, constraints.Interval):
+                assert str(one) == str(one.to_sklearn())

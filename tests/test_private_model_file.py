@@ -16,11 +16,12 @@ from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
 
 import dpsvm.privacy.model_file
+from dpsvm._streams import is_json
 from dpsvm.data import dump_libsvm
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.estimators import PrivateLogisticRegression, PrivateSVC
 from dpsvm.privacy.methods import METHODS
-from dpsvm.privacy.model_file import is_json, load_private, save_private, to_libsvm
+from dpsvm.privacy.model_file import load_private, save_private, to_libsvm
 from dpsvm.privacy.preparation import Preparation
 from dpsvm.svm.model import Model
 from dpsvm.warnings import PrivacyLeakWarning
@@ -167,7 +168,7 @@ def test_every_number_of_a_linear_file_follows_from_the_released_weights(k, tmp_
         "kernel_type linear",
         f"nr_class {k}",
         f"total_sv {len(rows)}",
-        "rho " + " ".join(f"{value:.17g}" for value in rho),
+        "rho " + " ".join(repr(float(value)) for value in rho),
         "label " + " ".join(map(str, labels)),
         "nr_sv " + " ".join(map(str, counts)),
     ]
@@ -175,7 +176,7 @@ def test_every_number_of_a_linear_file_follows_from_the_released_weights(k, tmp_
 
 
 def pairs(row):
-    return " ".join(f"{index}:{value:.17g}" for index, value in enumerate(row, start=1))
+    return " ".join(f"{index}:{float(value)!r}" for index, value in enumerate(row, start=1))
 
 
 NUMBERS = ("n_steps", "batch_rate", "tol", "width", "intercept_scaling")

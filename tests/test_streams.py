@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import threading
 from pathlib import Path
 
 import pytest
@@ -88,3 +89,52 @@ def test_a_folder_is_not_a_file_to_write(tmp_path: Path) -> None:
 def test_only_whole_files_can_be_written(mode: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="mode must be"), atomic_write(tmp_path / "model", mode):
         pytest.fail("the file was opened")
+
+
+posix = pytest.mark.skipif(os.name != "posix", reason="POSIX pipes and descriptors")
+
+
+@posix
+def test_a_pipe_with_a_name_is_written_into(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    heard: list[bytes] = []
+    reader = threading.Thread(target=lambda: heard.append(path.read_bytes()))
+    reader.start()
+    with atomic_write(path, "wb") as file:
+        file.write(b"a model")
+    reader.join()
+    assert heard == [b"a model"]
+    assert stat.S_ISFIFO(path.stat().st_mode)
+
+
+@posix
+@pytest.mark.parametrize("folder", ["/dev/fd", "/proc/self/fd"])
+def test_a_descriptor_is_written_to_where_it_stands(folder: str, tmp_path: Path) -> None:
+    if not os.path.isdir(folder):
+        pytest.skip(f"no {folder}")
+    with open(tmp_path / "log", "wb", buffering=0) as file:
+        file.write(b"before, ")
+        with atomic_write(f"{folder}/{file.fileno()}") as model:
+            model.write("a model, ")
+        file.write(b"after")
+    assert (tmp_path / "log").read_text() == "before, a model, after"
+    assert list(tmp_path.iterdir()) == [tmp_path / "log"]
+
+
+@posix
+def test_standard_output_is_written_to_after_what_was_printed(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    print("printed, ", end="")
+    with atomic_write("/dev/stdout", "wb") as file:
+        file.write(b"a model")
+    assert capfd.readouterr().out == "printed, a model"
+
+
+@posix
+def test_a_descriptor_that_is_not_open_is_reported_by_name() -> None:
+    with pytest.raises(OSError, match="Bad file descriptor") as caught:  # noqa: SIM117
+        with atomic_write("/dev/fd/987654"):
+            pytest.fail("it was opened")
+    assert caught.value.filename == "/dev/fd/987654"

@@ -41,7 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *_: _say(name, f"warning: {message}")
             _run(words)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # closed by whoever began this process
+            sys.stdout.flush()
         return 0
     except BrokenPipeError:
         # The interpreter flushes standard output once more on its way out.

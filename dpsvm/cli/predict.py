@@ -8,10 +8,10 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpsvm._streams import atomic_write, is_json
 from dpsvm.cli.files import read_problem, require_folder
 from dpsvm.cli.options import SEE_HELP, Flag, UsageError, help_lines, parse, reader, table_flag
 from dpsvm.cli.scores import mean_squared_error, n_correct, squared_correlation
-from dpsvm._streams import atomic_write, is_json
 from dpsvm.svm import model_file
 from dpsvm.svm.model import Model
 from dpsvm.svm.threads import thread_count
@@ -57,7 +57,8 @@ def run(arguments: list[str]) -> None:
     """Carry out the command."""
     values, operands = parse(arguments, FLAGS)
     if len(operands) != 3:
-        raise UsageError(f"expected TEST MODEL OUTPUT, got {len(operands)} names ({_USAGE}){SEE_HELP}")
+        got = f"got {len(operands)} names"
+        raise UsageError(f"expected TEST MODEL OUTPUT, {got} ({_USAGE}){SEE_HELP}")
     test, model_path, output = operands
     require_folder(output)
     model = _load(model_path)

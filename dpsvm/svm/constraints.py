@@ -62,7 +62,8 @@ class Interval:
         ]
         opening = "[" if self.closed in ("left", "both") else "("
         closing = "]" if self.closed in ("right", "both") else ")"
-        return f"{'an int' if whole else 'a float'} in the range {opening}{', '.join(bounds)}{closing}"
+        kind = "an int" if whole else "a float"
+        return f"{kind} in the range {opening}{', '.join(bounds)}{closing}"
 
 
 @dataclass(frozen=True)
