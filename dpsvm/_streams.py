@@ -65,8 +65,9 @@ def open_text(path: str | os.PathLike[str]) -> BinaryIO:
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "two.gz")
-    ...     _ = path.write_bytes(gzip.compress(b"+1 1:2\\n-1 1:3\\n"))
+    ...     path = f"{folder}/two.gz"
+    ...     with open(path, "wb") as file:
+    ...         _ = file.write(gzip.compress(b"+1 1:2\\n-1 1:3\\n"))
     ...     with open_text(path) as text:
     ...         list(text)
     [b'+1 1:2\\n', b'-1 1:3\\n']
