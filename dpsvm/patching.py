@@ -126,17 +126,17 @@ def patched_sklearn() -> Iterator[None]:
 
 def _find(pairs: list[tuple[type, type]]) -> tuple[list[_Binding], list[_Binding]]:
     """Return the names to take over in the loaded modules, and those to leave."""
-    ours = {id(theirs): (theirs, mine) for theirs, mine in pairs}
-    derived = {id(theirs): {one.__module__ for one in _derived(theirs)} for theirs, _ in pairs}
+    known = {id(theirs): (theirs, ours) for theirs, ours in pairs}
+    modules = {id(one): one for one in sys.modules.copy().values() if isinstance(one, ModuleType)}
+    modules.pop(id(sys.modules[_HOME]))
     bindings: list[_Binding] = []
     left: list[_Binding] = []
-    for key, module in sys.modules.copy().items():
-        if key == _HOME or not isinstance(module, ModuleType):
-            continue
+    for module in modules.values():
         for name, value in vars(module).copy().items():
-            if id(value) in ours:
-                binding = _Binding(module, name, *ours[id(value)])
-                (left if key in derived[id(value)] else bindings).append(binding)
+            if id(value) in known:
+                binding = _Binding(module, name, *known[id(value)])
+                kept = any(sys.modules.get(one.__module__) is module for one in _derived(value))
+                (left if kept else bindings).append(binding)
     return bindings, left
 
 
