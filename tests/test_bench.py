@@ -292,3 +292,10 @@ def test_a_missing_data_folder_is_one_line_and_exit_code_2(tmp_path: Path) -> No
     assert done.stdout == ""
     assert done.stderr.count("\n") == 1
     assert f"no data/ in {tmp_path}" in done.stderr
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc")
+def test_memory_holds_the_rows_once() -> None:
+    done = run_bench("memory.py", "--quick")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "where none are: yes" in done.stdout
