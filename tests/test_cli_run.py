@@ -102,6 +102,40 @@ def test_however_the_class_is_imported(text: str, script, tmp_path: Path) -> Non
     assert run(name, folder=tmp_path) == (0, f"{OURS}\n", "")
 
 
+def test_nothing_is_imported_while_a_module_is_looked_for(script, tmp_path: Path) -> None:
+    """Python holds its import lock then, and a thread that imports could wait for ever."""
+    name = script(
+        "import builtins, sys, sklearn\n"
+        "true_import = builtins.__import__\n"
+        "builtins.__import__ = None\n"
+        "spec = sys.meta_path[0].find_spec('sklearn.svm', sklearn.__path__)\n"
+        "builtins.__import__ = true_import\n"
+        "print(spec.name)\n"
+    )
+    assert run(name, folder=tmp_path) == (0, "sklearn.svm\n", "")
+
+
+def test_threads_may_import_at_once(script, tmp_path: Path) -> None:
+    name = script(
+        "import threading\n"
+        "from importlib import import_module\n"
+        "import sklearn.preprocessing, scipy.optimize\n"
+        "assert 'sklearn.svm' not in __import__('sys').modules\n"
+        "names = ['sklearn.svm', 'sklearn.svm._classes', 'csv', 'inspect'] * 2\n"
+        "together, found = threading.Barrier(len(names)), []\n"
+        "def work(name):\n"
+        "    together.wait()\n"
+        "    import_module(name)\n"
+        "    from sklearn.svm import SVC\n"
+        "    found.append(SVC.__module__)\n"
+        "threads = [threading.Thread(target=work, args=[name]) for name in names]\n"
+        "for thread in threads: thread.start()\n"
+        "for thread in threads: thread.join()\n"
+        "print(len(found), set(found))\n"
+    )
+    assert run(name, folder=tmp_path) == (0, f"8 {{'{OURS}'}}\n", "")
+
+
 def test_pytest_runs_with_the_classes(script, tmp_path: Path) -> None:
     script(
         "from sklearn.svm import SVC\n"

@@ -18,13 +18,15 @@ class Watch:
     """A finder that finds nothing of its own and waits for ``sklearn.svm``."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """Have the classes put in as soon as the module is loaded."""
+        """Have the classes put in as soon as the module is loaded.
+
+        Python holds its import lock meanwhile: nothing may be imported here.
+        """
         if name != "sklearn.svm":
             return None
-        from importlib.util import find_spec
-
         sys.meta_path.remove(self)
-        spec = find_spec(name)
+        found = (finder.find_spec(name, path, target) for finder in sys.meta_path)
+        spec = next(filter(None, found), None)
         if spec is not None and spec.loader is not None:
             _after_loading(spec.loader)
         return spec
