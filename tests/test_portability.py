@@ -17,12 +17,12 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def run_bench(script: str, *words: str) -> subprocess.CompletedProcess[str]:
-    home = str(Path(dpsvm.__path__[0]).parent)
+    paths = [str(Path(dpsvm.__path__[0]).parent), os.environ.get("PYTHONPATH")]
     return subprocess.run(
         [sys.executable, str(ROOT / "bench" / script), "--quick", *words],
         capture_output=True,
         text=True,
-        env=os.environ | {"PYTHONPATH": home},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))},
         check=False,
     )
 
