@@ -9,8 +9,9 @@ import pytest
 from hypothesis import settings
 from shared_data import ABSENT
 
-# The same examples every time: a failure can be repeated, and one change is judged by one set.
-settings.register_profile("repeatable", derandomize=True)
+# The same examples every time: a failure can be repeated, and one change is judged by one set. No
+# example has a deadline: a busy machine is no failure.
+settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
 
 

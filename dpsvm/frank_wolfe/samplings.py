@@ -133,8 +133,8 @@ class Distributed:
 
     The marginal is tau / b_k, so K tau / b if the groups are equal: not its square.
 
-    >>> Distributed([4, 4], 2).marginals[0]
-    np.float64(0.5)
+    >>> float(Distributed([4, 4], 2).marginals[0])
+    0.5
     >>> Distributed([4, 2], 3)
     Traceback (most recent call last):
     ...

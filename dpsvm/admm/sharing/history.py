@@ -58,8 +58,8 @@ class History:
     ... ])
     >>> history.rounds_to(0.01)
     2
-    >>> history["bytes_up"].sum()
-    np.float64(24.0)
+    >>> float(history["bytes_up"].sum())
+    24.0
     """
 
     rounds: list[Round] = field(default_factory=list)
