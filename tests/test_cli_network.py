@@ -54,7 +54,7 @@ def test_the_network_stands_beside_its_baselines(capsys):
     assert float(rows["network"][1]) < 1e-4
     assert "a node alone, on average" in rows
     assert "the network beats" in out
-    assert max(map(len, out.splitlines())) <= 100
+    assert max(map(len, out.splitlines())) <= 80
 
 
 def test_the_numbers_are_the_estimators(capsys):
@@ -145,7 +145,7 @@ def test_a_guarantee_is_told_apart_from_a_claim(capsys):
     assert re.search(r"^noise +a linear term, .* alpha [\d.]+", out, re.M)
     assert "outside it" in " ".join(out.split())
     assert "the models it is measured against are without privacy" in out
-    assert max(map(len, out.splitlines())) <= 100
+    assert max(map(len, out.splitlines())) <= 80
 
 
 def test_a_mode_without_a_claim_says_so(capsys):
@@ -261,4 +261,4 @@ def test_help_names_every_flag(capsys):
     out = capsys.readouterr().out
     for flag in (*MODEL_FLAGS, *RUN_FLAGS, *PRIVACY_FLAGS, *OUTPUT_FLAGS):
         assert flag.spelling in out
-    assert max(map(len, out.splitlines())) <= 100
+    assert max(map(len, out.splitlines())) <= 80

@@ -44,7 +44,7 @@ def test_the_joint_model_stands_beside_both_baselines(capsys):
     }
     assert {"joint", "all features", "first party alone"} <= set(rows)
     assert "the joint model beats the first party alone" in out
-    assert max(map(len, out.splitlines())) <= 100
+    assert max(map(len, out.splitlines())) <= 80
 
 
 def test_the_numbers_are_the_estimators(capsys):
@@ -83,7 +83,7 @@ def test_a_guarantee_is_printed_with_what_it_does_not_cover(capsys):
     assert "are outside it" in " ".join(out.split())
     assert "does NOT beat the first party alone" in out
     assert "warning: random_state makes the noise repeatable" in err
-    assert max(map(len, out.splitlines())) <= 100
+    assert max(map(len, out.splitlines())) <= 80
 
 
 @warned
@@ -205,4 +205,4 @@ def test_help_names_every_flag(capsys):
     for flag in (*MODEL_FLAGS, *RUN_FLAGS, *PRIVACY_FLAGS, *OUTPUT_FLAGS):
         assert flag.spelling in out
     assert "labels are not protected" in out
-    assert max(map(len, out.splitlines())) <= 100
+    assert max(map(len, out.splitlines())) <= 80

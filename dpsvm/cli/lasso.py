@@ -13,7 +13,7 @@ from dpsvm.cli.files import read_private, warn_of_width
 from dpsvm.cli.lasso_flags import MODEL_FLAGS, OUTPUT_FLAGS, PARTY_FLAGS, PRIVACY_FLAGS
 from dpsvm.cli.lasso_report import lines, record, title, to_libsvm
 from dpsvm.cli.layout import line
-from dpsvm.cli.options import UsageError, help_lines, parse
+from dpsvm.cli.options import UsageError, help_page, one_operand, parse
 from dpsvm.cli.outputs import check_outputs, write_outputs
 from dpsvm.data import LibsvmFormatError, load_libsvm
 from dpsvm.frank_wolfe.comparison import Comparison, compare
@@ -27,28 +27,20 @@ _USAGE = "usage: dpsvm lasso --eta r [flags] FILE"
 
 def help_text() -> str:
     """The help of the command."""
-    return "\n".join(
-        [
-            _USAGE,
-            "",
-            "Least squares over the columns of FILE, in LIBSVM's format, plain or compressed, its",
-            "labels being any numbers, under a bound on the sum of the absolute weights, by",
-            "Frank-Wolfe: most weights are 0. There is no intercept: centre the data, for privacy",
-            "by public constants. Prints the model beside zero weights, and with parties or",
-            "privacy beside a model of all columns in one place.",
-            "",
-            "The model",
-            *help_lines(MODEL_FLAGS),
-            "",
-            "Parties that hold the columns: each round, each sends one signed index and a sketch",
-            *help_lines(PARTY_FLAGS),
-            "",
-            "Privacy, with public bounds; with --parties, of all that they send",
-            *help_lines(PRIVACY_FLAGS),
-            "",
-            "What is compared and written",
-            *help_lines(OUTPUT_FLAGS),
-        ]
+    return help_page(
+        _USAGE,
+        "Least squares over the columns of FILE, in LIBSVM's format, plain or compressed, its "
+        "labels being any numbers, under a bound on the sum of the absolute weights, by "
+        "Frank-Wolfe: most weights are 0. There is no intercept: centre the data, for privacy "
+        "by public constants. Prints the model beside zero weights, and with parties or "
+        "privacy beside a model of all columns in one place.",
+        ("The model", MODEL_FLAGS),
+        (
+            "Parties that hold the columns: each round, each sends an index and a sketch",
+            PARTY_FLAGS,
+        ),
+        ("Privacy, with public bounds; with --parties, of all that they send", PRIVACY_FLAGS),
+        ("What is compared and written", OUTPUT_FLAGS),
     )
 
 
@@ -119,17 +111,16 @@ def _compare(
 
 def _read_job(arguments: list[str]) -> _Job:
     values, files = parse(arguments, MODEL_FLAGS + PARTY_FLAGS + PRIVACY_FLAGS + OUTPUT_FLAGS)
-    if len(files) != 1:
-        raise UsageError(f"one FILE is needed, got {len(files)}; {_USAGE}")
+    data = one_operand(files, "FILE", _USAGE)
     names = ("parties", "n_features", "ledger", *(flag.name for flag in OUTPUT_FLAGS))
     own = {name: values.pop(name) for name in dict.fromkeys(names)}
     settings = {name: value for name, value in values.items() if value is not None}
     _check(settings, own)
     check_outputs(
-        {"FILE": files[0], "--test": own["test"], "--ledger": own["ledger"]},
+        {"FILE": data, "--test": own["test"], "--ledger": own["ledger"]},
         {"--json": own["json"], "--model": own["model"], "--plot": own["plot"]},
     )
-    return _Job(settings=settings, data=files[0], **own)
+    return _Job(settings=settings, data=data, **own)
 
 
 def _check(settings: dict[str, Any], own: dict[str, Any]) -> None:

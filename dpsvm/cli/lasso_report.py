@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from dpsvm._version import __version__
-from dpsvm.cli.layout import line, paragraph, table
+from dpsvm.cli.layout import line, paragraph, prose, table
 from dpsvm.frank_wolfe.comparison import MODEL, PRIVATE, Comparison
 from dpsvm.frank_wolfe.distributed import Round
 from dpsvm.frank_wolfe.estimator import FrankWolfeLasso
@@ -98,9 +98,9 @@ def _compared(found: Comparison) -> list[str]:
         )
     told += table(cells)
     if found.verdict is not None:
-        told += ["", found.verdict]
+        told += ["", prose(found.verdict)]
     if any(one.name == PRIVATE for one in found.outcomes):
-        told += [_APART]
+        told += [prose(_APART)]
     return told
 
 

@@ -16,7 +16,7 @@ from dpsvm.admm.network.history import Iteration
 from dpsvm.admm.network.presets import GROWTH
 from dpsvm.cli.budget import ChargedLedger, charge_told, charged_fit, open_ledger
 from dpsvm.cli.files import warn_of_width
-from dpsvm.cli.layout import line, paragraph, table
+from dpsvm.cli.layout import line, paragraph, prose, table
 from dpsvm.cli.network_flags import (
     ALGORITHMS,
     MODEL_FLAGS,
@@ -24,7 +24,7 @@ from dpsvm.cli.network_flags import (
     PRIVACY_FLAGS,
     RUN_FLAGS,
 )
-from dpsvm.cli.options import UsageError, help_lines, parse
+from dpsvm.cli.options import UsageError, help_page, one_operand, parse
 from dpsvm.cli.outputs import check_outputs, write_outputs
 from dpsvm.data import load_libsvm
 from dpsvm.report.progress import runs_progress
@@ -37,28 +37,17 @@ _COLUMNS = ("model", "objective", "gap", "train loss", "test loss", "test error"
 
 def help_text() -> str:
     """The help of the command."""
-    return "\n".join(
-        [
-            _USAGE,
-            "",
-            "Deals the rows of FILE, in LIBSVM's format, plain or compressed, to the nodes of a",
-            "network, and trains one linear classifier by ADMM between neighbours: each iteration,",
-            "each node sends its weights along its edges. With recycling every second iteration",
-            "reads no data. Prints it beside a model of all the rows in one place, the mean of the",
-            "nodes' own models, and a node alone.",
-            "",
-            "The model",
-            *help_lines(MODEL_FLAGS),
-            "",
-            "The run",
-            *help_lines(RUN_FLAGS),
-            "",
-            "Privacy of one row of one node, its label included, from all who see the messages",
-            *help_lines(PRIVACY_FLAGS),
-            "",
-            "What is compared and written",
-            *help_lines(OUTPUT_FLAGS),
-        ]
+    return help_page(
+        _USAGE,
+        "Deals the rows of FILE, in LIBSVM's format, plain or compressed, to the nodes of a "
+        "network, and trains one linear classifier by ADMM between neighbours: each iteration, "
+        "each node sends its weights along its edges. With recycling every second iteration "
+        "reads no data. Prints it beside a model of all the rows in one place, the mean of the "
+        "nodes' own models, and a node alone.",
+        ("The model", MODEL_FLAGS),
+        ("The run", RUN_FLAGS),
+        ("Privacy of one row of one node, its label included, of all messages", PRIVACY_FLAGS),
+        ("What is compared and written", OUTPUT_FLAGS),
     )
 
 
@@ -120,8 +109,7 @@ def _compare(
 
 def _read_job(arguments: list[str]) -> _Job:
     values, files = parse(arguments, MODEL_FLAGS + RUN_FLAGS + PRIVACY_FLAGS + OUTPUT_FLAGS)
-    if len(files) != 1:
-        raise UsageError(f"one FILE is needed, got {len(files)}; {_USAGE}")
+    data = one_operand(files, "FILE", _USAGE)
     names = ("test", "diagnose", "json", "plot", "quiet", "ledger", "n_nodes", "deal_seed")
     own = {name: values.pop(name) for name in (*names, "algorithm", "n_features")}
     grows, values["recycle"] = ALGORITHMS[own["algorithm"]]
@@ -138,10 +126,10 @@ def _read_job(arguments: list[str]) -> _Job:
     elif values["classes"] is None:
         values["classes"] = _PUBLIC_CLASSES
     check_outputs(
-        {"FILE": files[0], "--test": own["test"], "--ledger": own["ledger"]},
+        {"FILE": data, "--test": own["test"], "--ledger": own["ledger"]},
         {"--json": own["json"], "--plot": own["plot"]},
     )
-    return _Job(settings=values, data=files[0], **own)
+    return _Job(settings=values, data=data, **own)
 
 
 def _last(comparison: Comparison) -> Iteration:
@@ -172,7 +160,7 @@ def _lines(job: _Job, comparison: Comparison) -> list[str]:
         "",
         *_table(comparison),
         "",
-        comparison.verdict,
+        prose(comparison.verdict),
     ]
     if model.privacy_report_ is not None:
         lines += ["the models it is measured against are without privacy"]

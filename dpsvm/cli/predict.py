@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpsvm._streams import atomic_write, is_json
 from dpsvm.cli.files import read_problem, require_folder
-from dpsvm.cli.options import SEE_HELP, Flag, UsageError, help_lines, parse, reader, table_flag
+from dpsvm.cli.options import SEE_HELP, Flag, UsageError, help_page, parse, reader, table_flag
 from dpsvm.cli.scores import mean_squared_error, n_correct, squared_correlation
 from dpsvm.svm import model_file
 from dpsvm.svm.model import Model
@@ -40,16 +40,12 @@ _ROWS_PER_BLOCK = 8192
 
 def help_text() -> str:
     """The help of the command."""
-    return "\n".join(
-        [
-            _USAGE,
-            "",
-            "Predicts the rows of TEST, a LIBSVM data file, plain or compressed, with MODEL, a",
-            "LIBSVM model file or the JSON file of a private model on random features, writes one",
-            "prediction a line to OUTPUT, and prints how well they fit the labels of TEST.",
-            "",
-            *help_lines(FLAGS),
-        ]
+    return help_page(
+        _USAGE,
+        "Predicts the rows of TEST, a LIBSVM data file, plain or compressed, with MODEL, a "
+        "LIBSVM model file or the JSON file of a private model on random features, writes one "
+        "prediction a line to OUTPUT, and prints how well they fit the labels of TEST.",
+        ("", FLAGS),
     )
 
 

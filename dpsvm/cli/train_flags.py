@@ -17,7 +17,7 @@ _KERNEL_FORMULAS = (
     "(gamma u'v + coef0)^degree",
     "exp(-gamma |u-v|^2)",
     "tanh(gamma u'v + coef0)",
-    "kernel values in the data file: 0:serial 1:K(x,x1) 2:K(x,x2) ...",
+    "in FILE: 0:serial 1:K(x,x1) ...",
 )
 
 

@@ -12,8 +12,8 @@ from dpsvm.admm.sharing.base import BaseSharingADMM
 from dpsvm.admm.sharing.comparison import Comparison, compare
 from dpsvm.admm.sharing.figure import picture
 from dpsvm.cli.budget import ChargedLedger, charge_told, charged_fit, open_ledger
-from dpsvm.cli.layout import line, paragraph, table
-from dpsvm.cli.options import UsageError, help_lines, parse
+from dpsvm.cli.layout import line, paragraph, prose, table
+from dpsvm.cli.options import UsageError, help_page, one_operand, parse
 from dpsvm.cli.outputs import check_outputs, write_outputs
 from dpsvm.cli.vertical_flags import MODEL_FLAGS, OUTPUT_FLAGS, PRIVACY_FLAGS, RUN_FLAGS
 from dpsvm.data import load_libsvm
@@ -26,27 +26,16 @@ _COLUMNS = ("model", "objective/n", "gap", "train loss", "test loss", "test accu
 
 def help_text() -> str:
     """The help of the command."""
-    return "\n".join(
-        [
-            _USAGE,
-            "",
-            "Splits the columns of FILE, in LIBSVM's format, plain or compressed, among parties,",
-            "and trains one linear model of all of them by ADMM sharing: each round, each party",
-            "sends one number per row. Prints it beside a model of all the columns in one place",
-            "and one of the first party's columns alone.",
-            "",
-            "The model",
-            *help_lines(MODEL_FLAGS),
-            "",
-            "The run",
-            *help_lines(RUN_FLAGS),
-            "",
-            "Privacy of the messages, with public bounds; labels are not protected",
-            *help_lines(PRIVACY_FLAGS),
-            "",
-            "What is compared and written",
-            *help_lines(OUTPUT_FLAGS),
-        ]
+    return help_page(
+        _USAGE,
+        "Splits the columns of FILE, in LIBSVM's format, plain or compressed, among parties, "
+        "and trains one linear model of all of them by ADMM sharing: each round, each party "
+        "sends one number per row. Prints it beside a model of all the columns in one place "
+        "and one of the first party's columns alone.",
+        ("The model", MODEL_FLAGS),
+        ("The run", RUN_FLAGS),
+        ("Privacy of the messages, with public bounds; labels are not protected", PRIVACY_FLAGS),
+        ("What is compared and written", OUTPUT_FLAGS),
     )
 
 
@@ -102,8 +91,7 @@ def _compare(
 
 def _read_job(arguments: list[str]) -> _Job:
     values, files = parse(arguments, MODEL_FLAGS + RUN_FLAGS + PRIVACY_FLAGS + OUTPUT_FLAGS)
-    if len(files) != 1:
-        raise UsageError(f"one FILE is needed, got {len(files)}; {_USAGE}")
+    data = one_operand(files, "FILE", _USAGE)
     names = ("split", "test", "more", "json", "plot", "quiet", "ledger", "box", "ball")
     own = {name: values.pop(name) for name in names}
     box, ball = own.pop("box"), own.pop("ball")
@@ -117,10 +105,10 @@ def _read_job(arguments: list[str]) -> _Job:
     if own["split"] is None:
         raise UsageError(f"--split is required: how many columns each party has; {_USAGE}")
     check_outputs(
-        {"FILE": files[0], "--test": own["test"], "--ledger": own["ledger"]},
+        {"FILE": data, "--test": own["test"], "--ledger": own["ledger"]},
         {"--json": own["json"], "--plot": own["plot"]},
     )
-    return _Job(settings=values, data=files[0], **own)
+    return _Job(settings=values, data=data, **own)
 
 
 def _model(settings: dict[str, Any], ledger: ChargedLedger | None) -> BaseSharingADMM:
@@ -153,7 +141,7 @@ def _lines(job: _Job, comparison: Comparison, rows: int) -> list[str]:
         "",
         *_table(comparison, rows),
         "",
-        comparison.verdict,
+        prose(comparison.verdict),
     ]
     if model.assumptions_ is not None:
         lines += ["", "What the paper's theorem assumes:", *map(str, model.assumptions_)]
