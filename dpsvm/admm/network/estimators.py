@@ -46,7 +46,7 @@ from dpsvm.privacy.guarantee import keep_guarantee
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.preparation import Preparation
 from dpsvm.privacy.selection import warn_if_searched, warn_of_seed
-from dpsvm.svm.rows import core_rows
+from dpsvm.rows import core_rows
 
 Array = NDArray[np.float64]
 
