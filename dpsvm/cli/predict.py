@@ -43,7 +43,7 @@ def help_text() -> str:
     return help_page(
         _USAGE,
         "Predicts the rows of TEST, a LIBSVM data file, plain or compressed, with MODEL, a "
-        "LIBSVM model file or the JSON file of a private model on random features, writes one "
+        "LIBSVM model file or the JSON file of a private model, writes one "
         "prediction a line to OUTPUT, and prints how well they fit the labels of TEST.",
         ("", FLAGS),
     )
@@ -74,9 +74,10 @@ def run(arguments: list[str]) -> None:
 def _load(path: str) -> Model | PrivateModel:
     if not is_json(path):
         return model_file.read(path)
+    from dpsvm.cli.linear_model import load_linear
     from dpsvm.cli.private_model import PrivateModel
 
-    return PrivateModel.load(path)
+    return load_linear(path) or PrivateModel.load(path)
 
 
 def _read_test(path: str, model: Model | PrivateModel) -> Problem:
