@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from dpsvm._renamed import NETWORK
 from dpsvm.admm.network.estimators import NetworkADMM
 from dpsvm.admm.network.messages import Iterate
 from dpsvm.admm.network.node import Samples
@@ -38,7 +39,7 @@ def estimator_of(job: Job) -> NetworkADMM:
         if not all(isinstance(edge, list) for edge in graph):
             raise ValueError(f"settings: graph must be a name or a list of edges, got {graph!r}")
         settings["graph"] = [tuple(edge) for edge in graph]
-    model: NetworkADMM = made(NetworkADMM, settings, {}, without=_ELSEWHERE)
+    model: NetworkADMM = made(NetworkADMM, settings, {}, without=_ELSEWHERE, renamed=NETWORK)
     if model.classes is None:
         raise ValueError("settings: classes must be given: no node knows the labels of the others")
     model._check_settings()
@@ -149,7 +150,7 @@ class Relay:
     def result(self) -> dict[str, Any]:
         """The mean of the nodes' models, all of which it has relayed."""
         return {
-            "ending": "rounds",
+            "stop_reason": "rounds",
             "rounds": self._round,
             **told_privacy(self._calibration),
             "classes": np.unique(np.asarray(self._model.classes)),

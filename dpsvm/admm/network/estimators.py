@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dpsvm._renamed import NETWORK, renamed
 from dpsvm._sklearn import CallbackSupportMixin, with_callbacks
 from dpsvm.admm.callbacks import Rounds, Tick
 from dpsvm.admm.network.graph import make_graph
@@ -83,8 +84,7 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
         Whether every second round recycles what was heard.
     rho : float or array-like, default=0.5
         The step, the eta of the paper: one number, one for each node, or a table of shape
-        (updates, N) that does not
-        decrease.
+        (updates, N) that does not decrease.
     growth : float or array-like of shape (N,), default=1.0
         q of rho q^k at update k; at least 1. Above 1 the nodes agree sooner, at a point that is not
         quite the minimiser, and farther from it the faster penalties grow.
@@ -200,6 +200,7 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
         "track": ["boolean"],
     }
 
+    @renamed(NETWORK)
     def __init__(
         self,
         graph: Any = "complete",
