@@ -18,12 +18,15 @@ from frank_wolfe_problems import make_lasso
 from sklearn.linear_model import Lasso
 
 import dpsvm
-import dpsvm.cli.lasso_report
+import dpsvm.cli.distributed
+import dpsvm.cli.distributed_flags
 import dpsvm.cli.layout
+import dpsvm.cli.linear_model
 import dpsvm.cli.outputs
+import dpsvm.cli.wording
 import dpsvm.frank_wolfe.comparison
 from dpsvm.cli import main
-from dpsvm.cli.lasso_flags import MODEL_FLAGS, OUTPUT_FLAGS, PARTY_FLAGS, PRIVACY_FLAGS
+from dpsvm.cli.lasso import COMMAND
 from dpsvm.data import dump_libsvm, load_libsvm
 from dpsvm.frank_wolfe import FrankWolfeLasso
 from dpsvm.frank_wolfe.comparison import compare
@@ -56,7 +59,7 @@ PARTIES = [
     "1",
 ]
 PARTIES += ["--public-labels", "--rounds", "5", "--sketch", "20"]
-FIGURES = re.compile(r"^(objective|gap|all columns in one place|zero weights)\b", re.M)
+FIGURES = re.compile(r"^(objective|gap|all columns together|zero weights)\b", re.M)
 
 
 @pytest.fixture(autouse=True)
@@ -85,7 +88,10 @@ def begin_ledger(epsilon, relation):
 @pytest.mark.parametrize(
     "module",
     [
-        dpsvm.cli.lasso_report,
+        dpsvm.cli.distributed,
+        dpsvm.cli.distributed_flags,
+        dpsvm.cli.linear_model,
+        dpsvm.cli.wording,
         dpsvm.cli.layout,
         dpsvm.cli.outputs,
         dpsvm.frank_wolfe.comparison,
@@ -105,7 +111,7 @@ class TestTheModel:
         assert record["coef"] == model.coef_.tolist()
         assert record["outcomes"][0]["objective"] == pytest.approx(model.objective_, rel=1e-12)
         assert record["outcomes"][0]["gap"] == pytest.approx(model.dual_gap_, rel=1e-6)
-        assert record["iterations"] == model.n_iter_ == len(record["history"]) - 1
+        assert record["steps"] == model.n_iter_ == len(record["history"]) - 1
         assert record["stop_reason"] == "gap"
         assert record["traffic"] is record["privacy"] is record["parties"] is None
         assert record["outside_guarantee"] == []
@@ -172,7 +178,7 @@ class TestParties:
     def test_whole_columns_and_enough_rounds_reach_the_model_of_all_columns(self):
         record = record_of(*RADIUS, "--parties", "3", "--rounds", "400")
         joint, central, zero = record["outcomes"]
-        assert central["name"] == "all columns in one place"
+        assert central["name"] == "all columns together"
         assert joint["objective"] - central["objective"] <= joint["gap"] < 1e-3 * zero["objective"]
 
     def test_what_was_sent_stands_beside_the_prediction(self, capsys):
@@ -232,7 +238,7 @@ class TestPrivacy:
         out = capsys.readouterr().out
         before, after = out.split("outside the guarantee, because computed on the data:")
         assert not FIGURES.search(before)
-        for name in ("this model", "private in one place", "all columns in one place", "zero"):
+        for name in ("this model", "private in one place", "all columns together", "zero"):
             assert re.search(rf"^{name}.* [\d.e-]+", after, re.M)
         assert "charged to no ledger" in " ".join(after.split())
 
@@ -267,7 +273,7 @@ class TestPrivacy:
         split.fit(X, y, parties=[4, 3, 2])
         assert record_of(*CENTRAL, "--seed", "3")["coef"] == central.coef_.tolist()
         assert record_of(*PARTIES, "--seed", "3")["coef"] == split.coef_.tolist()
-        assert "warning: random_state makes the noise repeatable" in capsys.readouterr().err
+        assert "warning: --seed makes the noise repeatable" in capsys.readouterr().err
 
     def test_labels_can_be_protected_too(self, capsys):
         words = [word for word in PARTIES if word != "--public-labels"]
@@ -384,7 +390,10 @@ class TestPicture:
         ([*RADIUS, "--parties", "4,4", "train"], "is beyond 8"),
         ([*RADIUS, "--parties", "4,4", "--n-features", "9", "train"], "--parties are 8 columns"),
         ([*RADIUS, "--parties", "5,4", "--tau", "5", "train"], "tau, of the 4 columns of party 1"),
-        ([*RADIUS, "--parties", "3", "--tol", "0.1", "train"], "tol is for a fit without parties"),
+        (
+            [*RADIUS, "--parties", "3", "--tol", "0.1", "train"],
+            "--tol is for a fit without",
+        ),
         ([*RADIUS, "--parties", "3", "--step", "huge", "train"], "--step: 'huge' is not"),
         ([*RADIUS, "--tau", "2", "train"], "tau goes with parties"),
         ([*RADIUS, "--sketch", "20", "train"], "sketch goes with parties"),
@@ -392,20 +401,20 @@ class TestPicture:
         ([*RADIUS, "--send", "winner", "train"], "send goes with parties"),
         ([*RADIUS, "--rounds", "0", "train"], "--rounds: '0' is not a whole number from 1"),
         ([*RADIUS, "--delta", "1e-5", "train"], "delta goes with an epsilon"),
-        ([*RADIUS, "--public-labels", "train"], "public_labels goes with an epsilon"),
+        ([*RADIUS, "--public-labels", "train"], "--public-labels goes with"),
         ([*RADIUS, "--ledger", "l", "train"], "--ledger goes with --epsilon"),
         ([*RADIUS, "--compare", "train"], "--compare goes with --epsilon"),
         ([*RADIUS, "--seed", "1", "train"], "--seed goes with --epsilon or --tau"),
         ([*CENTRAL, "--ledger", "l", "train"], "no such ledger"),
         ([*CENTRAL, "--epsilon", "-1", "train"], "--epsilon: '-1' is not a finite number above 0"),
-        ([*CENTRAL, "--step", "line-search", "train"], "takes step='diminishing' alone"),
+        ([*CENTRAL, "--step", "line-search", "train"], "takes --step diminishing alone"),
         ([*CENTRAL, "--plot", "a.png", "train"], "--plot with --epsilon needs --parties"),
         ([*CENTRAL, "--entry-bound", "0.5", "plain"], "plain:4: value -0.75 is beyond"),
         ([*CENTRAL, "--label-bound", "0.5", "plain"], "plain:3: label 1 is beyond --label-bound"),
         ([*PARTIES, "--entry-bound", "0.5", "plain"], "plain:4: value -0.75 is beyond"),
-        ([*PARTIES[:-5], "--rounds", "5", "train"], "public_labels"),
-        ([*PARTIES, "--label-bound", "1", "train"], "label_bound"),
-        ([*CENTRAL[:4], *CENTRAL[-2:], "--label-bound", "1", "train"], "needs entry_bound"),
+        ([*PARTIES[:-5], "--rounds", "5", "train"], "--public-labels"),
+        ([*PARTIES, "--label-bound", "1", "train"], "--label-bound"),
+        ([*CENTRAL[:4], *CENTRAL[-2:], "--label-bound", "1", "train"], "needs --entry-bound"),
         ([*PARTIES, "--send", "winner", "train"], "winner"),
         ([*RADIUS, "--json", "no/where", "train"], "folder to write to does not exist"),
         ([*RADIUS, "--json", "train", "train"], "train cannot be both FILE and --json"),
@@ -466,7 +475,7 @@ def test_ctrl_c_writes_nothing_and_the_charge_stands(folder):
 def test_help_names_every_flag(capsys):
     assert main(["lasso", "--help"]) == 0
     out = capsys.readouterr().out
-    for flag in (*MODEL_FLAGS, *PARTY_FLAGS, *PRIVACY_FLAGS, *OUTPUT_FLAGS):
+    for flag in COMMAND.flags:
         assert flag.spelling in out
     assert "no intercept: centre the data" in " ".join(out.split())
     assert max(map(len, out.splitlines())) <= 80

@@ -30,7 +30,8 @@ def to_libsvm(model: Any) -> Model:
     >>> to_libsvm(model).predict([[1.0, 1.0], [-1.0, 5.0]])
     array([ 2., -2.])
     """
-    machine, parts = "epsilon-svr", {"n_support": np.ones(1, dtype=np.int32)}
+    machine = "epsilon-svr"
+    parts: dict[str, Any] = {"n_support": np.ones(1, dtype=np.int32)}
     if hasattr(model, "classes_"):  # a positive decision is for LIBSVM's first label
         machine = "c-svc"
         labels = np.ascontiguousarray(model.classes_[::-1], dtype=np.int64)

@@ -31,7 +31,7 @@ from dpsvm.warnings import PrivacyLeakWarning
 
 Array = NDArray[np.float64]
 
-MODEL, CENTRAL, ZERO = "this model", "all columns in one place", "zero weights"
+MODEL, CENTRAL, ZERO = "this model", "all columns together", "zero weights"
 PRIVATE = "private in one place"
 _STEPS, _TOL = 1000, 1e-6  # of the central model: steps at most, and the gap over F(0)
 
@@ -56,7 +56,7 @@ class Comparison:
     >>> X = rng.standard_normal((50, 4))
     >>> found = compare(FrankWolfeLasso(radius=2.0, rounds=20), X, 3.0 * X[:, 1], [2, 2])
     >>> [outcome.name for outcome in found.outcomes]
-    ['this model', 'all columns in one place', 'zero weights']
+    ['this model', 'all columns together', 'zero weights']
     >>> round(found.share("this model"), 3)
     0.111
     >>> found.verdict

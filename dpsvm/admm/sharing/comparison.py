@@ -36,7 +36,7 @@ class Outcome:
 
     name: str
     objective: float  # of the joint problem, of the first party's own for its model
-    train_loss: float  # mean
+    train_loss: float  # mean; both are NaN if no figure on the data was asked for
     test_loss: float | None = None
     test_accuracy: float | None = None
 
@@ -67,18 +67,21 @@ class Comparison:
         """How far an objective lies above the central one, relatively; None for the first party."""
         if name == FIRST:
             return None
-        lowest = self[CENTRAL].objective
+        lowest = self[CENTRAL].objective if self.measured else 0.0
         return self[name].objective / lowest - 1.0 if lowest > 0.0 else math.nan
 
     @property
-    def verdict(self) -> str:
+    def measured(self) -> bool:
+        """Whether there are figures on the training data."""
+        return len(self.outcomes) > 1
+
+    @property
+    def verdict(self) -> str | None:
         """Whether joining in was worth it, by the test loss if there is one."""
-        joint, alone = self[JOINT], self[FIRST]
-        if joint.test_loss is None or alone.test_loss is None:
-            better = joint.train_loss < alone.train_loss
-        else:
-            better = joint.test_loss < alone.test_loss
-        if better:
+        if not self.measured:
+            return None
+        measure = "train_loss" if self[JOINT].test_loss is None else "test_loss"
+        if getattr(self[JOINT], measure) < getattr(self[FIRST], measure):
             return "the joint model beats the first party alone"
         return "the joint model does NOT beat the first party alone: joining in does not pay"
 
@@ -91,12 +94,14 @@ def compare(
     *,
     test: tuple[Any, Any] | None = None,
     more: bool = False,
+    measured: bool = True,
     tick: Tick | None = None,
 ) -> Comparison:
     """Fit a joint model and the models to measure it against.
 
     test : held-out samples and their labels, seen by no fit.
     more : also Gauss-Seidel for as many rounds, and distributed SGD for as many epochs.
+    measured : whether any figure is computed on X and y, but for those of the fit.
     tick : called after every round of the joint model.
 
     >>> from dpsvm.admm import SharingADMMClassifier
@@ -106,8 +111,12 @@ def compare(
     1.0
     """
     joint = clone(model)
-    joint._fit(X, y, parties, test, tick)
+    joint._fit(X, y, parties, test if measured else None, tick)
+    if not measured and test is None:
+        return Comparison(joint, ())
     task = _Task(joint, X, y, test)
+    if not measured:
+        return Comparison(joint, (Outcome(JOINT, math.nan, math.nan, *task.tested(task.joint())),))
     weights = {JOINT: task.joint(), CENTRAL: task.central()}
     if more:
         weights |= {GAUSS_SEIDEL: task.gauss_seidel(), SGD: task.sgd()}
@@ -181,9 +190,9 @@ class _Task:
         losses = self.loss.value(prediction, self.target)
         penalty = math.fsum(self.terms.penalty.value(part) for part in weights)
         objective = self.terms.C * float(losses.sum()) + self.terms.lam * penalty
-        return Outcome(name, objective, float(losses.mean()), *self._tested(weights))
+        return Outcome(name, objective, float(losses.mean()), *self.tested(weights))
 
-    def _tested(self, weights: list[Array]) -> tuple[float | None, float | None]:
+    def tested(self, weights: list[Array]) -> tuple[float | None, float | None]:
         if self.test is None:
             return None, None
         columns, target = self.test
