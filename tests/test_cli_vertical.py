@@ -75,7 +75,8 @@ def test_all_baselines_and_the_assumptions_are_there_when_asked_for(capsys):
 def test_a_guarantee_is_printed_with_what_it_does_not_cover(capsys):
     assert main(["vertical", "--split", "4,5", *ROW, "--seed", "0", "train"]) == 0
     out, err = capsys.readouterr()
-    assert "epsilon = 1, delta = 1e-05 (row): one row of one party" in out
+    assert "epsilon = 1, delta = 1e-05 (row), of the messages alone" in out
+    assert "one row of one party" in out
     assert "for a record in all the parties" in out
     assert re.search(r"^Corollary 1 +\d", out, re.M)
     assert re.search(r"^tight +1$", out, re.M)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -11,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -29,20 +27,18 @@ from dpsvm.admm.sharing.run import run
 from dpsvm.admm.sharing.terms import METHODS, Terms, automatic_rho, check_positive
 from dpsvm.losses import PredictionLoss
 from dpsvm.privacy.accountant import BudgetAccountant
-from dpsvm.privacy.guarantee import keep_guarantee
 from dpsvm.privacy.noise import Noise
-from dpsvm.privacy.selection import warn_of_seed
-from dpsvm.warnings import PrivacyLeakWarning
+from dpsvm.privacy.release import PrivateEstimator, Release, tell
+from dpsvm.warnings import warn_caller
 
 Array = NDArray[np.float64]
 
 _RELAXATION = 1.8
 _BOUNDS = ("row_norm", "radius", "target_bound", "column_norm", "target_norm", "b1", "c1")
 _PRIVATE = ("epsilon", "delta", *_BOUNDS, "accountant")
-_CALLER = 5  # frames from a warning to whoever called fit
 
 
-class BaseSharingADMM(CallbackSupportMixin, SplitColumns, BaseEstimator):  # type: ignore[misc]
+class BaseSharingADMM(PrivateEstimator, CallbackSupportMixin, SplitColumns, BaseEstimator):  # type: ignore[misc]
     """What the classifier and the regressor share."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -116,13 +112,9 @@ class BaseSharingADMM(CallbackSupportMixin, SplitColumns, BaseEstimator):  # typ
         self.diagnose = diagnose
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "coef_")
+    @property
+    def _private(self) -> bool:
+        return self.privacy is not None
 
     def _loss(self) -> PredictionLoss:
         raise NotImplementedError
@@ -177,15 +169,16 @@ class BaseSharingADMM(CallbackSupportMixin, SplitColumns, BaseEstimator):  # typ
         tick: Tick | None = None,
     ) -> None:
         """Fit, and call ``tick`` after every round. What can be refused is, before a charge."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)  # a fit that fails leaves no fitted model
+        self._forget()
         self._validate_params()
         columns, target = self._data(X, y, parties)
         loss = self._loss()
         terms = self._terms(loss, len(columns))
         evaluation = self._evaluation(evaluate_on)
         sizes = [own.n_features for own in columns]
-        calibration, noise = self._calibration(terms, sizes), Noise(self.random_state)
+        calibration = self._calibration(terms, sizes)
+        release = None if calibration is None else Release.of(self, calibration, self.privacy or "")
+        noise = Noise(self.random_state) if release is None else release.noise
         members = [
             Party(m, own, terms, calibration.perturbation(m, noise) if calibration else None)
             for m, own in enumerate(columns)
@@ -201,11 +194,14 @@ class BaseSharingADMM(CallbackSupportMixin, SplitColumns, BaseEstimator):  # typ
         history = History(private=self.privacy is not None)
         recorder = Recorder(history, evaluation) if self.track else None
         tasks = Rounds(self, int(self.rounds), {"X": X, "y": y}, tick)
-        report = None if calibration is None else calibration.report(seeded=noise.seeded)
-        self._charge(calibration, noise)
+        if release is not None:
+            release.charge()
         ending = self._run(coordinator, members, recorder, tasks)
         self._keep(coordinator, members, history, ending)
-        keep_guarantee(self, None if calibration is None else calibration.guarantee, report)
+        tell(self, release)
+        guarantee = self.message_guarantee_ = None if release is None else release.guarantee
+        self.message_epsilon_ = None if guarantee is None else guarantee.epsilon
+        self.message_delta_ = None if guarantee is None else guarantee.delta
         tasks.close()
         if ending.reason == "diverged":
             self._warn_of_divergence(ending, terms, loss)
@@ -273,31 +269,8 @@ class BaseSharingADMM(CallbackSupportMixin, SplitColumns, BaseEstimator):  # typ
         if self.epsilon is None or self.delta is None:
             missing = "an epsilon" if self.epsilon is None else "a delta"
             raise ValueError(f"privacy={mode!r} needs {missing}, got None")
-        if mode == "paper" and self.accountant is not None:
-            raise ValueError("privacy='paper' cannot charge an accountant: it has no guarantee")
         bounds = PublicBounds(**{name: getattr(self, name) for name in _BOUNDS})
         return calibrate(mode, terms, sizes, int(self.rounds), self.epsilon, self.delta, bounds)
-
-    def _charge(self, calibration: Calibration | None, noise: Noise) -> None:
-        """Charge a private run, before anything of it is released."""
-        if calibration is None:
-            return
-        if noise.seeded:
-            warn_of_seed(stacklevel=_CALLER)
-        guarantee = calibration.guarantee
-        if guarantee is None:
-            warnings.warn(
-                "privacy='paper' gives no privacy guarantee: what the paper claims is reported as "
-                "claimed",
-                PrivacyLeakWarning,
-                stacklevel=_CALLER,
-            )
-        elif self.accountant is not None:
-            self.accountant.spend(
-                calibration.event,
-                label=f"{type(self).__name__} {self.privacy}",
-                neighbouring=guarantee.neighbouring,
-            )
 
     def _run(
         self,
@@ -380,9 +353,8 @@ class BaseSharingADMM(CallbackSupportMixin, SplitColumns, BaseEstimator):  # typ
             )
         else:
             advice = "the numbers overflowed: scale the columns"
-        warnings.warn(
+        warn_caller(
             f"the run diverged and was stopped at round {ending.round}; the weights are those of "
             f"the round whose messages had the least loss; {advice}",
             ConvergenceWarning,
-            stacklevel=_CALLER,
         )

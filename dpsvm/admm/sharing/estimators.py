@@ -109,8 +109,10 @@ class SharingADMMClassifier(ClassifierMixin, BaseSharingADMM):  # type: ignore[m
         What the run ended with.
     assumptions_ : list of Assumption or None
         With ``diagnose``.
-    epsilon_, delta_, neighbouring_, privacy_guarantee_ : float, float, str, Guarantee, or None
-        The guarantee of the messages of one party; None without one.
+    message_epsilon_, message_delta_, message_guarantee_ : float, float, Guarantee, or None
+        Of the messages of one party, all that a private mode covers; None without one.
+    epsilon_, delta_, neighbouring_, privacy_guarantee_ : None
+        No guarantee covers ``coef_``, whose last step reads the columns without noise.
     privacy_report_ : dict or None
         Guarantee, claimed, Corollary 1 and tight figures apart, and what is not protected.
 
