@@ -35,7 +35,7 @@ SITES = ["office.toml", "shop.toml", "lab.toml", "ward.toml"]
 JOB = {"run": "heart", "algorithm": "sharing", "parties": PARTIES, "label_owner": "office"}
 OPEN = {"loss": "logistic", "lam": 0.1, "rounds": 9}
 PRIVATE = {"loss": "logistic", "rounds": 5, "privacy": "row", "epsilon": 2.0, "delta": 1e-5}
-PRIVATE |= {"row_norm": 1.0, "radius": 1.0, "target_bound": 2.0}
+PRIVATE |= {"data_norm": 1.0, "radius": 1.0, "target_bound": 2.0}
 
 
 def write_toml(path: str, content: dict[str, Any]) -> None:
@@ -168,7 +168,7 @@ def test_check_tells_what_it_checked_and_leaves_nothing_behind(folder, capsys):
     assert re.search(r"^columns +lab 2, ward 1, shop 2$", out, re.M)
     assert "60, the same at all sites" in out
     assert "not private set intersection" in " ".join(out.split())
-    assert "row_norm = 1.0 (no site has it in its [bounds])" in out
+    assert "data_norm = 1.0 (no site has it in its [bounds])" in out
     assert re.search(r"^guarantee +epsilon = 2, delta = 1e-05 \(row\)", out, re.M)
     assert re.search(r"^budget of lab +epsilon = 3 is left, 1 after the run$", out, re.M)
     assert "has not begun" in out
@@ -267,8 +267,8 @@ def network_files() -> list[str]:
         write_csv(f"{name}-new.csv", ["c", "a", "b"], [[x[2], x[0], x[1]] for x in X.tolist()])
         site = {"name": name, "state": f"state-{name}", "predict": {"file": f"{name}-new.csv"}}
         write_toml(f"{name}.toml", site | {"data": {"file": f"{name}.csv", "label": "y"}})
-    settings = {"classes": [0, 1], "data_norm": 1.5, "constant": 0.5, "iterations": 41}
-    settings |= {"C": 20.0, "rho": 0.1}
+    settings = {"classes": [0, 1], "data_norm": 1.5, "constant": 0.5, "rounds": 41}
+    settings |= {"C": 20.0, "lam": 0.1}
     content = {"run": "net", "algorithm": "network", "parties": PARTIES, "settings": settings}
     write_toml("job.toml", content)
     return [f"{name}.toml" for name in PARTIES]
@@ -310,7 +310,7 @@ def test_a_private_network_charges_its_nodes(capsys):
         BudgetAccountant(3.0, neighbouring="replace", path=path, create=True)
         with open(f"{name}.toml", "a") as file:
             file.write(f'[budget]\nledger = "{path}"\n')
-    settings = {"classes": [0, 1], "data_norm": 1.5, "iterations": 6, "C": 10.0, "rho": 0.1}
+    settings = {"classes": [0, 1], "data_norm": 1.5, "rounds": 6, "C": 10.0, "lam": 0.1}
     settings |= {"privacy": "objective", "epsilon": 2.5}
     content = {"run": "net", "algorithm": "network", "parties": PARTIES, "settings": settings}
     write_toml("job.toml", content)
@@ -667,9 +667,9 @@ FAULTS = [
     (other_salt, "the sample ids of lab are not those of office"),
     (no_ids, "lab.csv: line 2: 'p"),
     (change('id = "patient"\n', 'columns = ["crp"]\n'), "lab has no sample ids"),
-    (bounds(row_norm=2.0), "lab agreed to row_norm = 2, and run heart says 1.0"),
+    (bounds(data_norm=2.0), "lab agreed to data_norm = 2, and run heart says 1.0"),
     (bounds(entry_bound=2.0), "lab agreed to entry_bound = 2, and run heart says nothing of it"),
-    (bounds(row_norm="much"), "lab.toml: [bounds] row_norm must be a number, got 'much'"),
+    (bounds(data_norm="much"), "lab.toml: [bounds] data_norm must be a number, got 'much'"),
     (change("[data]", "[date]"), "lab.toml: unknown key 'date'"),
     (change("file =", "flie ="), "lab.toml: [data]: unknown key 'flie'"),
     (change("rounds", "ruonds", "job.toml"), "settings: unknown setting 'ruonds'"),
@@ -698,7 +698,7 @@ FAULTS = [
     (change(",well", ",dead", "office.csv"), "y must hold two classes, got 3"),
     (change('label = "state"', "", "office.toml"), "does not say which column is the label"),
     (change("epsilon = 2.0", "epsilon = 4.0", "job.toml"), "epsilon = 4 (Gaussian) does not fit"),
-    (change("row_norm = 1.0", "row_norm = 0.1", "job.toml"), "row_norm"),
+    (change("data_norm = 1.0", "data_norm = 0.1", "job.toml"), "data_norm"),
     (change("radius = 1.0\n", "", "job.toml"), "radius"),
     (change("[budget]", "[budgets]"), "unknown key 'budgets'"),
 ]

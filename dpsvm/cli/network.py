@@ -12,7 +12,7 @@ from dpsvm._version import __version__
 from dpsvm.admm.network.comparison import Comparison, compare
 from dpsvm.admm.network.estimators import NetworkADMM
 from dpsvm.admm.network.figure import picture
-from dpsvm.admm.network.history import Iteration
+from dpsvm.admm.network.history import Round
 from dpsvm.admm.network.presets import GROWTH
 from dpsvm.cli.budget import ChargedLedger, charge_told, charged_fit, open_ledger
 from dpsvm.cli.files import warn_of_width
@@ -42,8 +42,8 @@ def help_text() -> str:
             _USAGE,
             "",
             "Deals the rows of FILE, in LIBSVM's format, plain or compressed, to the nodes of a",
-            "network, and trains one linear classifier by ADMM between neighbours: each iteration,",
-            "each node sends its weights along its edges. With recycling every second iteration",
+            "network, and trains one linear classifier by ADMM between neighbours: each round,",
+            "each node sends its weights along its edges. With recycling every second round",
             "reads no data. Prints it beside a model of all the rows in one place, the mean of the",
             "nodes' own models, and a node alone.",
             "",
@@ -113,7 +113,7 @@ def _compare(
     nodes = np.random.default_rng(job.deal_seed).permutation(np.arange(len(y)) % job.n_nodes)
     with (
         charged_fit(_NAME, job.ledger, ledger),
-        runs_progress("iterations", int(model.iterations), not job.quiet) as tick,
+        runs_progress("rounds", int(model.rounds), not job.quiet) as tick,
     ):
         return compare(model, X, y, nodes, test=test, tick=tick)
 
@@ -144,9 +144,9 @@ def _read_job(arguments: list[str]) -> _Job:
     return _Job(settings=values, data=files[0], **own)
 
 
-def _last(comparison: Comparison) -> Iteration:
-    """The last iteration that read the data, whose weights are the model's."""
-    return comparison.model.history_.updates_only().iterations[-1]
+def _last(comparison: Comparison) -> Round:
+    """The last round that read the data, whose weights are the model's."""
+    return comparison.model.history_.updates_only().rounds[-1]
 
 
 def _title(job: _Job, comparison: Comparison) -> str:
@@ -161,7 +161,7 @@ def _lines(job: _Job, comparison: Comparison) -> list[str]:
     model, last = comparison.model, _last(comparison)
     lines = [
         *_network_lines(job, model),
-        line("iterations", f"{model.n_iter_}, of which {model.n_updates_} read the data"),
+        line("rounds", f"{model.n_iter_}, of which {model.n_updates_} read the data"),
         line("data accesses", f"{model.data_accesses_} of all nodes"),
         line("bytes sent", f"{int(model.history_['bytes_sent'].sum())}"),
         *_privacy_lines(model.privacy_report_),
@@ -185,13 +185,13 @@ def _network_lines(job: _Job, model: NetworkADMM) -> list[str]:
     graph, sizes, shape = model.graph_, model.node_sizes_, job.settings["graph"]
     name = shape if isinstance(shape, str) else "given"
     degrees = f"{_range(graph.degrees)} neighbours each"
-    eta, growth = (_shown(job.settings[setting]) for setting in ("eta", "growth"))
+    rho, growth = (_shown(job.settings[setting]) for setting in ("rho", "growth"))
     rows = f"{sum(sizes)} rows, {_range(sizes)} at each of {len(sizes)} nodes"
     return [
         line("data", f"{job.data}: {rows}"),
         line("algorithm", job.algorithm),
         line("graph", f"{name}, {len(graph.edges)} edges, {degrees}"),
-        line("penalties", f"eta {eta}, growth {growth}, {job.settings['penalty']}"),
+        line("penalties", f"rho {rho}, growth {growth}, {job.settings['penalty']}"),
     ]
 
 
@@ -245,7 +245,8 @@ def _record(job: _Job, comparison: Comparison) -> dict[str, Any]:
         "node_sizes": model.node_sizes_,
         "edges": [list(edge) for edge in model.graph_.edges],
         "settings": job.settings,
-        "iterations": model.n_iter_,
+        "rounds": model.n_iter_,
+        "stop_reason": model.stop_reason_,
         "updates": model.n_updates_,
         "data_accesses": model.data_accesses_,
         "privacy": model.privacy_report_,
@@ -258,7 +259,7 @@ def _record(job: _Job, comparison: Comparison) -> dict[str, Any]:
         "conditions": list(map(str, model.conditions_)),
         "coef": model.coef_.tolist(),
         "intercept": model.intercept_.tolist(),
-        "history": [asdict(one) for one in model.history_.iterations],
+        "history": [asdict(one) for one in model.history_.rounds],
     }
 
 

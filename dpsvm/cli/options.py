@@ -22,6 +22,17 @@ SEE_HELP = " (--help explains the flags)"
 """What follows an error of somebody who may be looking for the flags."""
 
 
+RENAMED = {
+    "--cost": ("--C",),
+    "--eta": ("--rho", "--radius"),
+    "--iterations": ("--rounds",),
+    "--row-norm": ("--data-norm",),
+    "--split": ("--parties",),
+    "--weight": ("--C",),
+}
+"""Flags that are gone, and what they are called now: the first that a command has."""
+
+
 class UsageError(ValueError):
     """The command line cannot be carried out as it is written."""
 
@@ -183,6 +194,9 @@ def _split(word: str, by_spelling: dict[str, Flag]) -> tuple[str, int | None, li
             return flag.spelling, int(word[2:]), []
         except ValueError:
             raise UsageError(f"{word}: no whole number after {flag.spelling}") from None
+    for now in RENAMED.get(name, ()):
+        if now in by_spelling:
+            raise UsageError(f"{name} is called {now} now{SEE_HELP}")
     raise UsageError(f"unknown flag {word}{SEE_HELP}")
 
 

@@ -14,8 +14,8 @@ from dpsvm.cli.options import SEE_HELP, Flag, UsageError, help_lines, parse, rea
 from dpsvm.cli.scores import mean_squared_error, n_correct, squared_correlation
 from dpsvm.svm import model_file
 from dpsvm.svm.model import Model
-from dpsvm.svm.threads import thread_count
 from dpsvm.svm.training import Problem
+from dpsvm.threads import thread_count
 
 if TYPE_CHECKING:
     from dpsvm.cli.private_model import PrivateModel

@@ -18,8 +18,8 @@ from dpsvm.cli.train_flags import DPSVM_FLAGS, LIBSVM_FLAGS, asks_for_private
 from dpsvm.progress import Monitor, solver_progress
 from dpsvm.svm.parameters import CLASSIFIERS, Parameters
 from dpsvm.svm.patience import Patience
-from dpsvm.svm.threads import thread_count
 from dpsvm.svm.training import Problem, Trainer
+from dpsvm.threads import thread_count
 from dpsvm.warnings import dpwss_notice
 
 _USAGE = "usage: dpsvm train [flags] FILE [MODEL]"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dpsvm.cli.options import Flag, reader, table_flag
 from dpsvm.svm.parameters import KERNELS, MACHINES, SELECTORS, SOLVERS
-from dpsvm.svm.threads import thread_count
+from dpsvm.threads import thread_count
 
 _TASKS = (
     *("multi-class classification", "multi-class classification"),

@@ -21,7 +21,7 @@ from dpsvm.privacy.methods import METHODS, Mechanism, Setup, calibrate
 from dpsvm.privacy.plan import PrivacyPlan, automatic_C, budget_split
 from dpsvm.privacy.preparation import Preparation, RandomFourierFeatures, clip_rows
 from dpsvm.privacy.release import Price, PrivateEstimator, Release, tell
-from dpsvm.svm.rows import core_rows
+from dpsvm.rows import core_rows
 
 Array = NDArray[np.float64]
 

@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dpsvm._renamed import NETWORK, renamed
 from dpsvm._sklearn import CallbackSupportMixin, with_callbacks
 from dpsvm.admm.callbacks import Rounds, Tick
 from dpsvm.admm.network.graph import make_graph
@@ -44,7 +45,7 @@ from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.preparation import Preparation
 from dpsvm.privacy.release import PrivateEstimator, Release, tell
-from dpsvm.svm.rows import core_rows
+from dpsvm.rows import core_rows
 from dpsvm.warnings import warn_caller
 
 Array = NDArray[np.float64]
@@ -65,9 +66,9 @@ def _has_probabilities(model: NetworkADMM) -> bool:
 class NetworkADMM(PrivateEstimator, ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     """A binary linear classifier over samples that the nodes of a network hold.
 
-    Minimises sum_i O_i(f), O_i(f) = (C/B_i) sum_n l(y_n f . x_n) + (rho/N) |f|^2 / 2, B_i being the
-    number of samples of node i of N, by ADMM between neighbours: each iteration, every node sends
-    its weights along its edges, and nothing else leaves it. With recycling every second iteration
+    Minimises sum_i O_i(f), O_i(f) = (C/B_i) sum_n l(y_n f . x_n) + (lam/N) |f|^2 / 2, B_i being the
+    number of samples of node i of N, by ADMM between neighbours: each round, every node sends
+    its weights along its edges, and nothing else leaves it. With recycling every second round
     reads no data, and costs no privacy (Zhang, Khalili and Liu, Recycled ADMM). The names of the
     paper are presets: :func:`ADMM`, :func:`MADMM` (growing penalties), :func:`RADMM` (recycling)
     and :func:`MRADMM` (both).
@@ -78,12 +79,12 @@ class NetworkADMM(PrivateEstimator, ClassifierMixin, CallbackSupportMixin, BaseE
         Who talks to whom: "complete", "ring", "star" (node 0 in the centre), "path", "random", or
         the graph itself, connected and undirected.
     recycle : bool, default=True
-        Whether every second iteration recycles what was heard.
-    eta : float or array-like, default=0.5
-        The penalty: one number, one for each node, or a table of shape (updates, N) that does not
-        decrease.
+        Whether every second round recycles what was heard.
+    rho : float or array-like, default=0.5
+        The step, the eta of the paper: one number, one for each node, or a table of shape
+        (updates, N) that does not decrease.
     growth : float or array-like of shape (N,), default=1.0
-        q of eta q^k at update k; at least 1. Above 1 the nodes agree sooner, at a point that is not
+        q of rho q^k at update k; at least 1. Above 1 the nodes agree sooner, at a point that is not
         quite the minimiser, and farther from it the faster penalties grow.
     penalty : {"edge", "per-node"}, default="edge"
         The mean of both ends' penalties, or the paper's form, which leads to another point unless
@@ -97,9 +98,9 @@ class NetworkADMM(PrivateEstimator, ClassifierMixin, CallbackSupportMixin, BaseE
         Of the rounded corner of "huber" and "smooth"; None is 0.5.
     C : float, default=1.0
         Of the losses; at most the number of samples of every node.
-    rho : float, default=1.0
-        Of the regularisation.
-    iterations : int, default=50
+    lam : float, default=1.0
+        Of the regularisation; the rho of the paper.
+    rounds : int, default=50
         Of both kinds. The model is that of the last update.
     n_nodes : int or None, default=None
         How many nodes one table without ``nodes`` is dealt to; None is 5, or those of the graph.
@@ -132,7 +133,7 @@ class NetworkADMM(PrivateEstimator, ClassifierMixin, CallbackSupportMixin, BaseE
     tol : float, default=1e-9
         The gradient norm to which every node's minimiser is certified.
     track : bool, default=True
-        Whether ``history_`` is kept; it costs two products with every node's rows an iteration.
+        Whether ``history_`` is kept; it costs two products with every node's rows a round.
     random_state : None, int or Generator, default=None
         Of the noise; None draws it from the operating system, a seed is for experiments and warns.
 
@@ -145,10 +146,12 @@ class NetworkADMM(PrivateEstimator, ClassifierMixin, CallbackSupportMixin, BaseE
     coefs_, intercepts_ : ndarray of shape (N, n_features), ndarray of shape (N,)
         The weights of each node.
     history_ : History
-        Loss, objective, consensus, multipliers, privacy and test error of every iteration.
+        Loss, objective, consensus, multipliers, privacy and test error of every round.
     n_iter_, n_updates_, data_accesses_ : int
-        The iterations, fewer than asked for if a callback ended the run; how many of them read the
+        The rounds, fewer than asked for if a callback ended the run; how many of them read the
         data; and how often any node did.
+    stop_reason_ : str
+        "rounds" (all of them were made) or "stopped" (by a callback).
     objective_ : float or None
         sum_i O_i of the mean; None in a private mode, where it would be outside the guarantee.
     graph_, n_nodes_, node_sizes_ : Graph, int, list of int
@@ -166,7 +169,7 @@ class NetworkADMM(PrivateEstimator, ClassifierMixin, CallbackSupportMixin, BaseE
     >>> from dpsvm.admm import NetworkADMM
     >>> X = np.array([[-1.0, 0.0], [-0.5, -1.0], [0.5, 1.0], [1.0, 0.5]])
     >>> y = ["no", "no", "yes", "yes"]
-    >>> model = NetworkADMM("path", iterations=9).fit(X, y, nodes=[0, 1, 0, 1])
+    >>> model = NetworkADMM("path", rounds=9).fit(X, y, nodes=[0, 1, 0, 1])
     >>> model.predict(X)
     array(['no', 'no', 'yes', 'yes'], dtype='<U3')
     >>> model.n_updates_, model.data_accesses_
@@ -180,8 +183,8 @@ class NetworkADMM(PrivateEstimator, ClassifierMixin, CallbackSupportMixin, BaseE
         "loss": [StrOptions(set(LOSSES))],
         "width": [Interval(Real, 0, None, closed="neither"), None],
         "C": [Interval(Real, 1e-100, 1e100, closed="both")],
-        "rho": [Interval(Real, 1e-100, 1e100, closed="both")],
-        "iterations": [Interval(Integral, 1, None, closed="left")],
+        "lam": [Interval(Real, 1e-100, 1e100, closed="both")],
+        "rounds": [Interval(Integral, 1, None, closed="left")],
         "n_nodes": [Interval(Integral, 2, None, closed="left"), None],
         "graph_seed": [Interval(Integral, 0, None, closed="left"), None],
         "density": [Interval(Real, 0, 1, closed="both"), None],
@@ -195,20 +198,21 @@ class NetworkADMM(PrivateEstimator, ClassifierMixin, CallbackSupportMixin, BaseE
         "track": ["boolean"],
     }
 
+    @renamed(NETWORK)
     def __init__(
         self,
         graph: Any = "complete",
         *,
         recycle: bool = True,
-        eta: Any = 0.5,
+        rho: Any = 0.5,
         growth: Any = 1.0,
         penalty: str = "edge",
         gamma: float | None = None,
         loss: str = "logistic",
         width: float | None = None,
         C: float = 1.0,
-        rho: float = 1.0,
-        iterations: int = 50,
+        lam: float = 1.0,
+        rounds: int = 50,
         n_nodes: int | None = None,
         graph_seed: int | None = None,
         density: float | None = None,
@@ -228,15 +232,15 @@ class NetworkADMM(PrivateEstimator, ClassifierMixin, CallbackSupportMixin, BaseE
     ) -> None:
         self.graph = graph
         self.recycle = recycle
-        self.eta = eta
+        self.rho = rho
         self.growth = growth
         self.penalty = penalty
         self.gamma = gamma
         self.loss = loss
         self.width = width
         self.C = C
-        self.rho = rho
-        self.iterations = iterations
+        self.lam = lam
+        self.rounds = rounds
         self.n_nodes = n_nodes
         self.graph_seed = graph_seed
         self.density = density
@@ -283,7 +287,7 @@ class NetworkADMM(PrivateEstimator, ClassifierMixin, CallbackSupportMixin, BaseE
             The number of the node that holds each sample of one table. Without it the samples are
             dealt to the nodes one after the other.
         evaluate_on : (X, y), optional
-            Data whose error and mean loss are noted in every iteration.
+            Data whose error and mean loss are noted in every round.
 
         Returns
         -------
@@ -302,7 +306,7 @@ class NetworkADMM(PrivateEstimator, ClassifierMixin, CallbackSupportMixin, BaseE
         evaluate_on: tuple[Any, Any] | None,
         tick: Tick | None = None,
     ) -> None:
-        """Fit, and call ``tick`` after every iteration. What can be refused is, before a charge."""
+        """Fit, and call ``tick`` after every round. What can be refused is, before a charge."""
         self._forget()
         self._check_settings()
         tables, labels = self._shares(X, y, nodes)
@@ -323,10 +327,11 @@ class NetworkADMM(PrivateEstimator, ClassifierMixin, CallbackSupportMixin, BaseE
         history = History(private=calibration is not None)
         spent = None if calibration is None else calibration.spent
         recorder = Recorder(history, spent, evaluation) if self.track else None
-        tasks = Rounds(self, terms.iterations, {"X": X, "y": y}, tick)
+        tasks = Rounds(self, terms.rounds, {"X": X, "y": y}, tick)
         if release is not None:
             release.charge()
         self.n_iter_ = self._run(members, recorder, tasks)
+        self.stop_reason_ = "rounds" if self.n_iter_ == terms.rounds else "stopped"
         self._keep(members, history, preparation)
         tell(self, release)
         tasks.close()
@@ -334,11 +339,11 @@ class NetworkADMM(PrivateEstimator, ClassifierMixin, CallbackSupportMixin, BaseE
     def _run(self, members: list[Node], recorder: Recorder | None, tasks: Rounds) -> int:
         """The run. A callback may end it, unless it is private: what it goes by may be, too."""
 
-        def watch(iteration: int, nodes: Sequence[Node]) -> bool:
+        def watch(round: int, nodes: Sequence[Node]) -> bool:
             if recorder is not None:
-                recorder(iteration, nodes)
+                recorder(round, nodes)
             stop = tasks.end() and self.privacy is None
-            if iteration < nodes[0].terms.iterations and not stop:
+            if round < nodes[0].terms.rounds and not stop:
                 tasks.begin()
             return stop
 
@@ -434,8 +439,8 @@ class NetworkADMM(PrivateEstimator, ClassifierMixin, CallbackSupportMixin, BaseE
                     f"C must be at most the number of samples of every node, got {self.C!r} for "
                     f"the {size} of node {node}"
                 )
-        updates = updates_in(int(self.iterations), recycle=bool(self.recycle))
-        table = schedule(self.eta, self.growth, updates, graph.n_nodes)
+        updates = updates_in(int(self.rounds), recycle=bool(self.recycle))
+        table = schedule(self.rho, self.growth, updates, graph.n_nodes)
         penalties = Penalties(graph, table, self.penalty)
         elsewhere = penalties.wrong_limit()
         if elsewhere is not None:
@@ -443,7 +448,7 @@ class NetworkADMM(PrivateEstimator, ClassifierMixin, CallbackSupportMixin, BaseE
         if penalties.grown > _GROWN:
             warn_caller(
                 f"the penalties grow {penalties.grown:.3g} times over in this run: the nodes come "
-                "to agree before they reach the minimiser. A smaller growth, or fewer iterations, "
+                "to agree before they reach the minimiser. A smaller growth, or fewer rounds, "
                 "ends closer to it",
                 ConvergenceWarning,
             )
@@ -452,9 +457,9 @@ class NetworkADMM(PrivateEstimator, ClassifierMixin, CallbackSupportMixin, BaseE
             penalties=penalties,
             loss=make_loss(self.loss, _WIDTH if self.width is None else float(self.width)),
             C=float(self.C),
-            rho=float(self.rho),
+            lam=float(self.lam),
             gamma=gamma if self.recycle else None,
-            iterations=int(self.iterations),
+            rounds=int(self.rounds),
         )
 
     def _preparation(self) -> Preparation | None:

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from dpsvm._renamed import SHARING, renamed
 from dpsvm._sklearn import CallbackSupportMixin, with_callbacks
 from dpsvm.admm.callbacks import Rounds, Tick
 from dpsvm.admm.sharing.blocks import SplitColumns
@@ -34,7 +35,7 @@ from dpsvm.warnings import warn_caller
 Array = NDArray[np.float64]
 
 _RELAXATION = 1.8
-_BOUNDS = ("row_norm", "radius", "target_bound", "column_norm", "target_norm", "b1", "c1")
+_BOUNDS = ("data_norm", "radius", "target_bound", "column_norm", "target_norm", "b1", "c1")
 _PRIVATE = ("epsilon", "delta", *_BOUNDS, "accountant")
 
 
@@ -55,12 +56,13 @@ class BaseSharingADMM(PrivateEstimator, CallbackSupportMixin, SplitColumns, Base
         "diagnose": ["boolean"],
     }
 
+    @renamed(SHARING)
     def __init__(
         self,
         *,
         penalty: str = "l2",
         lam: float = 1.0,
-        weight: float = 1.0,
+        C: float = 1.0,
         method: str = "sharing",
         rho: float | str = "auto",
         kappa: float | None = None,
@@ -73,7 +75,7 @@ class BaseSharingADMM(PrivateEstimator, CallbackSupportMixin, SplitColumns, Base
         privacy: str | None = None,
         epsilon: float | None = None,
         delta: float | None = None,
-        row_norm: float | None = None,
+        data_norm: float | None = None,
         radius: float | None = None,
         target_bound: float | None = None,
         column_norm: float | None = None,
@@ -87,7 +89,7 @@ class BaseSharingADMM(PrivateEstimator, CallbackSupportMixin, SplitColumns, Base
     ) -> None:
         self.penalty = penalty
         self.lam = lam
-        self.weight = weight
+        self.C = C
         self.method = method
         self.rho = rho
         self.kappa = kappa
@@ -100,7 +102,7 @@ class BaseSharingADMM(PrivateEstimator, CallbackSupportMixin, SplitColumns, Base
         self.privacy = privacy
         self.epsilon = epsilon
         self.delta = delta
-        self.row_norm = row_norm
+        self.data_norm = data_norm
         self.radius = radius
         self.target_bound = target_bound
         self.column_norm = column_norm
@@ -227,7 +229,7 @@ class BaseSharingADMM(PrivateEstimator, CallbackSupportMixin, SplitColumns, Base
         ]
 
     def _terms(self, loss: PredictionLoss, parties: int) -> Terms:
-        weight = check_positive(self.weight, "weight")
+        C = check_positive(self.C, "C")
         jacobi = self.method == "jacobi"
         kappa = None if self.kappa is None else check_positive(self.kappa, "kappa")
         if jacobi and kappa not in (None, 1.0):
@@ -242,10 +244,10 @@ class BaseSharingADMM(PrivateEstimator, CallbackSupportMixin, SplitColumns, Base
             constraint = Ball(check_positive(self.radius, "radius"))
         if isinstance(self.rho, str) and self.rho != "auto":
             raise ValueError(f"rho must be 'auto' or a finite number above 0, got {self.rho!r}")
-        rho = automatic_rho(loss, weight, parties) if isinstance(self.rho, str) else self.rho
+        rho = automatic_rho(loss, C, parties) if isinstance(self.rho, str) else self.rho
         return Terms.of(
             parties=parties,
-            weight=weight,
+            C=C,
             lam=self.lam,
             rho=rho,
             kappa=kappa,
@@ -320,7 +322,7 @@ class BaseSharingADMM(PrivateEstimator, CallbackSupportMixin, SplitColumns, Base
     ) -> None:
         self.n_parties_ = len(members)
         self.rho_, self.kappa_ = coordinator.rho, coordinator.terms.kappa
-        self.n_iter_, self.ending_ = ending.round, ending.reason
+        self.n_iter_, self.stop_reason_ = ending.round, ending.reason
         self.history_ = history
         self.dual_ = coordinator.dual
         self.objective_ = objective(coordinator.loss, coordinator.target, members)

@@ -25,8 +25,8 @@ from dpsvm.privacy.stream import KEY_BYTES, SecretStream
 
 _USAGE = "usage: dpsvm federation check JOB SITE..."
 _BOUNDS = (
-    *("row_norm", "radius", "target_bound", "column_norm", "target_norm"),
-    *("entry_bound", "label_bound", "data_norm"),
+    *("data_norm", "radius", "target_bound", "column_norm", "target_norm"),
+    *("entry_bound", "label_bound"),
 )
 _ROUNDING = 1e-12  # as a ledger allows
 

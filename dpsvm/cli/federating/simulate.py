@@ -120,7 +120,7 @@ class _Outcome:
     def lines(self) -> list[str]:
         """All of it, for a reader."""
         job, result = self.cast.job, self.result
-        ended = f"{result['rounds']} rounds ({result['ending']})"
+        ended = f"{result['rounds']} rounds ({result['stop_reason']})"
         lines = [
             line("run", f"{job.run}, {job.algorithm}, of {', '.join(job.parties)}"),
             line("ended", f"{ended}{'' if self.reason is None else f'; {self.reason}'}"),
@@ -225,7 +225,7 @@ def rounds_of(job: Job) -> int:
     if job.algorithm == "sharing":
         return int(sharing_of(job).rounds)
     if job.algorithm == "network":
-        return int(network_of(job).iterations)
+        return int(network_of(job).rounds)
     return int(solver_of(job).rounds or 0)
 
 
