@@ -70,7 +70,7 @@ def _privacy_lines(model: FrankWolfeLasso) -> list[str]:
     """The guarantee, whom it protects, and all the figures of the report."""
     report = dict(model.privacy_report_ or {})
     told = [
-        line("guarantee", report.pop("guarantee")),
+        *paragraph("guarantee", report.pop("guarantee")),
         line("", _PROTECTS[str(model.neighbouring_)]),
     ]
     for name, value in report.items():

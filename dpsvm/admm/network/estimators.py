@@ -274,6 +274,7 @@ class NetworkADMM(PrivateEstimator, ClassifierMixin, CallbackSupportMixin, BaseE
         nodes: Any = None,
         *,
         evaluate_on: tuple[Any, Any] | None = None,
+        measured: bool = False,
     ) -> Self:
         """Run the nodes in this process.
 
@@ -288,13 +289,15 @@ class NetworkADMM(PrivateEstimator, ClassifierMixin, CallbackSupportMixin, BaseE
             dealt to the nodes one after the other.
         evaluate_on : (X, y), optional
             Data whose error and mean loss are noted in every round.
+        measured : bool, default=False
+            Whether a private fit also notes in ``history_`` what no guarantee covers.
 
         Returns
         -------
         self : object
             The fitted estimator.
         """
-        self._fit(X, y, nodes, evaluate_on)
+        self._fit(X, y, nodes, evaluate_on, measured=measured)
         return self
 
     @with_callbacks  # type: ignore[untyped-decorator]
@@ -305,6 +308,8 @@ class NetworkADMM(PrivateEstimator, ClassifierMixin, CallbackSupportMixin, BaseE
         nodes: Any,
         evaluate_on: tuple[Any, Any] | None,
         tick: Tick | None = None,
+        *,
+        measured: bool = False,
     ) -> None:
         """Fit, and call ``tick`` after every round. What can be refused is, before a charge."""
         self._forget()
@@ -324,7 +329,7 @@ class NetworkADMM(PrivateEstimator, ClassifierMixin, CallbackSupportMixin, BaseE
         release = None if calibration is None else Release.of(self, calibration, self.privacy or "")
         noise = Noise(self.random_state) if release is None else release.noise
         members = self._members(samples, terms, calibration, noise)
-        history = History(private=calibration is not None)
+        history = History(private=self._private, measured=measured or not self._private)
         spent = None if calibration is None else calibration.spent
         recorder = Recorder(history, spent, evaluation) if self.track else None
         tasks = Rounds(self, terms.rounds, {"X": X, "y": y}, tick)

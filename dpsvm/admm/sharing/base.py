@@ -138,6 +138,7 @@ class BaseSharingADMM(PrivateEstimator, CallbackSupportMixin, SplitColumns, Base
         parties: Sequence[Any] | None = None,
         *,
         evaluate_on: tuple[Any, Any] | None = None,
+        measured: bool = False,
     ) -> Self:
         """Run the parties and the coordinator in this process.
 
@@ -152,13 +153,15 @@ class BaseSharingADMM(PrivateEstimator, CallbackSupportMixin, SplitColumns, Base
             Without it one party holds all of them.
         evaluate_on : (X, y), optional
             Data whose mean loss is noted in every round.
+        measured : bool, default=False
+            Whether a private fit also notes in ``history_`` what no guarantee covers.
 
         Returns
         -------
         self : object
             The fitted estimator.
         """
-        self._fit(X, y, parties, evaluate_on)
+        self._fit(X, y, parties, evaluate_on, measured=measured)
         return self
 
     @with_callbacks  # type: ignore[untyped-decorator]
@@ -169,6 +172,8 @@ class BaseSharingADMM(PrivateEstimator, CallbackSupportMixin, SplitColumns, Base
         parties: Sequence[Any] | None,
         evaluate_on: tuple[Any, Any] | None,
         tick: Tick | None = None,
+        *,
+        measured: bool = False,
     ) -> None:
         """Fit, and call ``tick`` after every round. What can be refused is, before a charge."""
         self._forget()
@@ -193,7 +198,7 @@ class BaseSharingADMM(PrivateEstimator, CallbackSupportMixin, SplitColumns, Base
             tol=float(self.tol),
             adaptive=bool(self.adaptive_rho),
         )
-        history = History(private=self.privacy is not None)
+        history = History(private=self._private, measured=measured or not self._private)
         recorder = Recorder(history, evaluation) if self.track else None
         tasks = Rounds(self, int(self.rounds), {"X": X, "y": y}, tick)
         if release is not None:
@@ -266,6 +271,8 @@ class BaseSharingADMM(PrivateEstimator, CallbackSupportMixin, SplitColumns, Base
                         f"{name} goes with a private mode, got {name}={value!r} and privacy=None"
                     )
             return None
+        if self.diagnose:
+            raise ValueError("diagnose reads the columns without noise: fit without privacy for it")
         if self.adaptive_rho:
             raise ValueError("a private mode needs a fixed rho, got adaptive_rho=True")
         if self.epsilon is None or self.delta is None:
@@ -324,20 +331,24 @@ class BaseSharingADMM(PrivateEstimator, CallbackSupportMixin, SplitColumns, Base
         self.rho_, self.kappa_ = coordinator.rho, coordinator.terms.kappa
         self.n_iter_, self.stop_reason_ = ending.round, ending.reason
         self.history_ = history
-        self.dual_ = coordinator.dual
-        self.objective_ = objective(coordinator.loss, coordinator.target, members)
-        self.assumptions_ = None
+        self.dual_ = self.objective_ = self.assumptions_ = None
+        if not self._private:  # no guarantee covers them, and the dual tells the labels
+            self.dual_ = coordinator.dual
+            self.objective_ = objective(coordinator.loss, coordinator.target, members)
         if self.diagnose:
             self.assumptions_ = assumptions(members, coordinator.loss, coordinator.rho)
         coef, intercept = np.zeros(self.n_features_in_), 0.0
-        self.coefs_ = []
         for places, party in zip(self._layout, members, strict=True):
             weights = party.weights
             if party.columns.constant:
                 weights, intercept = weights[:-1], float(weights[-1])
             coef[places] = weights
-            self.coefs_.append(weights)
         self.coef_, self.intercept_ = self._shaped(coef, intercept)
+
+    @property
+    def coefs_(self) -> list[Array]:
+        """The weights of each party."""
+        return [np.ravel(self.coef_)[places] for places in self._layout]
 
     def _decisions(self, X: Any) -> Array:
         check_is_fitted(self)
