@@ -142,13 +142,10 @@ class DistributedCommand(ABC):
         """What they are called, and how many there are at most."""
         return "rounds", int(model.rounds)
 
-    def history(self, model: Any, *, measured: bool) -> list[dict[str, Any]]:
-        """The rounds; of a private run those figures alone that its guarantee covers."""
-        outside = () if measured else model.history_.outside_guarantee()
-        return [
-            {name: value for name, value in asdict(one).items() if name not in outside}
-            for one in model.history_.rounds
-        ]
+    def history(self, model: Any) -> Iterable[Any]:
+        """The rounds."""
+        rounds: Iterable[Any] = model.history_.rounds
+        return rounds
 
     @property
     def flags(self) -> tuple[Flag, ...]:
@@ -229,7 +226,7 @@ class DistributedCommand(ABC):
         for name in () if private else ("ledger", "compare"):
             if values[name]:
                 raise UsageError(f"--{name} goes with {asks}")
-        telling = ("diagnose", "more", *(() if self.draws_messages else ("plot",)))
+        telling = ("more", *(() if self.draws_messages else ("plot",)))
         for name in telling if private and not values["compare"] else ():
             if values.get(name):
                 raise UsageError(
@@ -308,11 +305,10 @@ class DistributedCommand(ABC):
         facts = self.facts(request, model, held)
         outside: list[str] = []
         if request.private:
-            history = getattr(model.history_, "outside_guarantee", tuple)()
-            outside = [f"history.{name}" for name in history if request.measured]
+            history: tuple[str, ...] = getattr(model.history_, "outside_guarantee", tuple)()
+            outside = [f"history.{name}" for name in history]
             outside += ["outcomes"] if found.outcomes else []
             outside += ["verdict"] if found.verdict is not None else []
-            outside += [name for name in ("assumptions", "conditions") if facts.get(name)]
         covered = report is None or report.get("covers", "model") == "model"
         return {
             "dpsvm": __version__,
@@ -328,7 +324,7 @@ class DistributedCommand(ABC):
             "verdict": found.verdict,
             "coef": model.coef_.ravel().tolist() if covered else None,
             "intercept": float(np.ravel(model.intercept_)[0]) if covered else None,
-            "history": self.history(model, measured=request.measured),
+            "history": [asdict(one) for one in self.history(model)],
         }
 
 

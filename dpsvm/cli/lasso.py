@@ -149,9 +149,8 @@ class Lasso(DistributedCommand):
             "predicted_traffic": None if predicted is None else asdict(predicted),
         }
 
-    def history(self, model: FrankWolfeLasso, *, measured: bool) -> list[dict[str, Any]]:
-        rounds = getattr(model.history_, "iterations", model.history_)
-        return [asdict(one) for one in rounds or ()]
+    def history(self, model: FrankWolfeLasso) -> Iterable[Any]:
+        return getattr(model.history_, "iterations", model.history_) or ()
 
     def picture(self, found: Comparison, title: str) -> Any:
         return picture(found, title)

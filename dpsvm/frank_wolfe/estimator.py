@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -11,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
@@ -29,17 +27,18 @@ from dpsvm.frank_wolfe.sets import L1Ball
 from dpsvm.frank_wolfe.steps import LINE_SEARCH, PAIRWISE
 from dpsvm.frank_wolfe.theory import AUTO
 from dpsvm.privacy.accountant import BudgetAccountant
-from dpsvm.privacy.guarantee import keep_guarantee
+from dpsvm.privacy.release import PrivateEstimator, keep_guarantee
+from dpsvm.warnings import warn_caller
 
 Array = NDArray[np.float64]
 
 _OF_PARTIES = ("problem", "sketch", "sketch_seed", "tau", "cache", "send")
 _OF_PRIVACY = ("delta", "entry_bound", "label_bound", "public_labels", "accountant")
 _TOL, _STEPS = 1e-4, 1000
-_CALLER = 5  # frames from a warning to whoever called fit
 
 
 class FrankWolfeLasso(
+    PrivateEstimator,
     CallbackSupportMixin,  # type: ignore[misc]
     SplitColumns,
     RegressorMixin,  # type: ignore[misc]
@@ -178,13 +177,9 @@ class FrankWolfeLasso(
         self.accountant = accountant
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "coef_")
+    @property
+    def _private(self) -> bool:
+        return self.epsilon is not None
 
     def fit(self, X: Any, y: Any, parties: Sequence[Any] | None = None) -> Self:
         """Fit the coefficients.
@@ -230,8 +225,7 @@ class FrankWolfeLasso(
     @with_callbacks  # type: ignore[untyped-decorator]
     def _fit(self, X: Any, y: Any, parties: Sequence[Any] | None, tick: Tick | None = None) -> None:
         """Fit; ``tick`` is called after every step. What can be refused is, before a charge."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)  # a fit that fails leaves no fitted model
+        self._forget()
         self._validate_params()
         distributed = parties is not None or is_blocks(X)
         self._check_effects(distributed)
@@ -325,11 +319,10 @@ class FrankWolfeLasso(
         self.stop_reason_ = found.stop_reason
         keep_guarantee(self, None, None)
         if found.stop_reason == "iterations":
-            warnings.warn(
+            warn_caller(
                 f"the gap is {found.gap:.3g} after max_iter = {found.n_iter} steps; a larger "
                 "max_iter or tol, or a smaller radius, ends the fit",
                 ConvergenceWarning,
-                stacklevel=_CALLER,
             )
 
     def _fit_private(self, table: Any, target: Array, tick: Any) -> None:

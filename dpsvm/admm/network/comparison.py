@@ -38,8 +38,8 @@ class Outcome:
     """How one model did; for the nodes alone, the mean over the nodes."""
 
     name: str
-    objective: float  # sum_i O_i
-    train_loss: float  # mean over the nodes of the mean loss on their rows; NaN if not asked for
+    objective: float = math.nan  # sum_i O_i; nan if it was not asked for
+    train_loss: float = math.nan  # mean over the nodes of the mean loss on their rows; likewise
     test_loss: float | None = None
     test_error: float | None = None
 
@@ -63,16 +63,14 @@ class Comparison:
     def __getitem__(self, name: str) -> Outcome:
         return next(outcome for outcome in self.outcomes if outcome.name == name)
 
-    def gap(self, name: str) -> float:
-        """How far an objective lies above the central one, relatively."""
-        if not self.measured:
-            return math.nan
-        return self[name].objective / self[CENTRAL].objective - 1.0
-
     @property
     def measured(self) -> bool:
         """Whether there are figures on the training data."""
         return len(self.outcomes) > 1
+
+    def gap(self, name: str) -> float:
+        """How far an objective lies above the central one, relatively; nan if not asked for."""
+        return self[name].objective / self[CENTRAL].objective - 1.0 if self.measured else math.nan
 
     @property
     def verdict(self) -> str | None:
@@ -87,8 +85,8 @@ class Comparison:
         return f"the network beats only {others[0]}"
 
     def _worse(self, other: Outcome) -> bool:
-        measure = "train_loss" if other.test_loss is None else "test_loss"
-        return bool(getattr(self[NETWORK], measure) < getattr(other, measure))
+        figure = "train_loss" if other.test_loss is None else "test_loss"
+        return bool(getattr(self[NETWORK], figure) < getattr(other, figure))
 
 
 def compare(
@@ -98,13 +96,13 @@ def compare(
     nodes: Any = None,
     *,
     test: tuple[Any, Any] | None = None,
-    measured: bool = True,
+    measured: bool | None = None,
     tick: Tick | None = None,
 ) -> Comparison:
     """Fit a network and the models to measure it against.
 
     test : held-out samples and their labels, seen by no fit.
-    measured : whether any figure is computed on X and y, but for those of the fit.
+    measured : whether any figure is computed on X and y; None is True unless the model is private
     tick : called after every round of the network.
 
     >>> X, y = np.array([[-1.0, 0.5], [1.0, 0.5]] * 9), [0, 1] * 9
@@ -113,16 +111,16 @@ def compare(
     0.0
     """
     network = clone(model)
-    network._fit(X, y, nodes, test if measured else None, tick)
+    measured = not network._private if measured is None else measured
+    network._fit(X, y, nodes, test, tick, measured=measured)
     if not measured and test is None:
         return Comparison(network, ())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit has said it all
         task = _Task(network, X, y, nodes, test)
     if not measured:
-        return Comparison(
-            network, (Outcome(NETWORK, math.nan, math.nan, *task.tested(task.network())),)
-        )
+        loss, error = task.tested(task.network())
+        return Comparison(network, (Outcome(NETWORK, test_loss=loss, test_error=error),))
     local = task.local()
     alone = [task.outcome(ALONE, own) for own in local]
     outcomes = (

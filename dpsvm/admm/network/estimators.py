@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -43,15 +42,14 @@ from dpsvm.admm.network.theory import conditions
 from dpsvm.admm.sharing.blocks import is_blocks
 from dpsvm.losses import LOSSES, make_loss
 from dpsvm.privacy.accountant import BudgetAccountant
-from dpsvm.privacy.guarantee import keep_guarantee
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.preparation import Preparation
-from dpsvm.privacy.selection import warn_if_searched, warn_of_seed
+from dpsvm.privacy.release import PrivateEstimator, Release, tell
 from dpsvm.rows import core_rows
+from dpsvm.warnings import warn_caller
 
 Array = NDArray[np.float64]
 
-_CALLER = 5  # frames from a warning to whoever called fit
 _GROWN = 100.0  # times over: penalties that leave the mean hardly any way to go
 _N_NODES = 5
 _GAMMA = 0.5
@@ -65,7 +63,7 @@ def _has_probabilities(model: NetworkADMM) -> bool:
     return True
 
 
-class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
+class NetworkADMM(PrivateEstimator, ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     """A binary linear classifier over samples that the nodes of a network hold.
 
     Minimises sum_i O_i(f), O_i(f) = (C/B_i) sum_n l(y_n f . x_n) + (lam/N) |f|^2 / 2, B_i being the
@@ -260,14 +258,14 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
         self.track = track
         self.random_state = random_state
 
+    @property
+    def _private(self) -> bool:
+        return self.privacy is not None
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.classifier_tags.multi_class = False
         return tags
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "coef_")
 
     def fit(
         self,
@@ -276,6 +274,7 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
         nodes: Any = None,
         *,
         evaluate_on: tuple[Any, Any] | None = None,
+        measured: bool = False,
     ) -> Self:
         """Run the nodes in this process.
 
@@ -290,13 +289,15 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
             dealt to the nodes one after the other.
         evaluate_on : (X, y), optional
             Data whose error and mean loss are noted in every round.
+        measured : bool, default=False
+            Whether a private fit also notes in ``history_`` what no guarantee covers.
 
         Returns
         -------
         self : object
             The fitted estimator.
         """
-        self._fit(X, y, nodes, evaluate_on)
+        self._fit(X, y, nodes, evaluate_on, measured=measured)
         return self
 
     @with_callbacks  # type: ignore[untyped-decorator]
@@ -307,10 +308,11 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
         nodes: Any,
         evaluate_on: tuple[Any, Any] | None,
         tick: Tick | None = None,
+        *,
+        measured: bool = False,
     ) -> None:
         """Fit, and call ``tick`` after every round. What can be refused is, before a charge."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)  # a fit that fails leaves no fitted model
+        self._forget()
         self._check_settings()
         tables, labels = self._shares(X, y, nodes)
         self.classes_ = two_classes(joined(labels), self.classes)
@@ -323,18 +325,20 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
             samples.append(Samples(made, signs_of(own, self.classes_)))
         evaluation = self._evaluation(evaluate_on, preparation)
         sizes = [own.size for own in samples]
-        calibration, noise = self._calibration(terms, sizes), Noise(self.random_state)
+        calibration = self._calibration(terms, sizes)
+        release = None if calibration is None else Release.of(self, calibration, self.privacy or "")
+        noise = Noise(self.random_state) if release is None else release.noise
         members = self._members(samples, terms, calibration, noise)
-        history = History(private=calibration is not None)
+        history = History(private=self._private, measured=measured or not self._private)
         spent = None if calibration is None else calibration.spent
         recorder = Recorder(history, spent, evaluation) if self.track else None
         tasks = Rounds(self, terms.rounds, {"X": X, "y": y}, tick)
-        report = None if calibration is None else calibration.report(seeded=noise.seeded)
-        self._charge(calibration, noise)
+        if release is not None:
+            release.charge()
         self.n_iter_ = self._run(members, recorder, tasks)
         self.stop_reason_ = "rounds" if self.n_iter_ == terms.rounds else "stopped"
         self._keep(members, history, preparation)
-        keep_guarantee(self, None if calibration is None else calibration.guarantee, report)
+        tell(self, release)
         tasks.close()
 
     def _run(self, members: list[Node], recorder: Recorder | None, tasks: Rounds) -> int:
@@ -445,14 +449,13 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
         penalties = Penalties(graph, table, self.penalty)
         elsewhere = penalties.wrong_limit()
         if elsewhere is not None:
-            warnings.warn(elsewhere, ConvergenceWarning, stacklevel=_CALLER)
+            warn_caller(elsewhere, ConvergenceWarning)
         if penalties.grown > _GROWN:
-            warnings.warn(
+            warn_caller(
                 f"the penalties grow {penalties.grown:.3g} times over in this run: the nodes come "
                 "to agree before they reach the minimiser. A smaller growth, or fewer rounds, "
                 "ends closer to it",
                 ConvergenceWarning,
-                stacklevel=_CALLER,
             )
         gamma = _GAMMA if self.gamma is None else float(self.gamma)
         return Terms(
@@ -511,20 +514,6 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
             bound=self.bound or "tight",
         )
 
-    def _charge(self, calibration: Calibration | None, noise: Noise) -> None:
-        """Charge a private run, before anything of it is released."""
-        if calibration is None:
-            return
-        if noise.seeded:
-            warn_of_seed(stacklevel=_CALLER)
-        warn_if_searched(stacklevel=_CALLER)
-        if self.accountant is not None:
-            self.accountant.spend(
-                calibration.event,
-                label=f"{type(self).__name__} {self.privacy}",
-                neighbouring=calibration.guarantee.neighbouring,
-            )
-
     def _members(
         self, samples: list[Samples], terms: Terms, calibration: Calibration | None, noise: Noise
     ) -> list[Node]:
@@ -572,11 +561,10 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
         worst = max(node.state.worst for node in members)
         least = max(self.tol, HINGE_TOL) if self.loss == "hinge" else self.tol
         if not self.privacy and not worst <= least:
-            warnings.warn(
+            warn_caller(
                 f"a node's minimiser is certified to a gradient norm of {worst:.3g}, not to tol = "
                 f"{least:g}: raise tol, scale the rows, or lower C",
                 ConvergenceWarning,
-                stacklevel=_CALLER,
             )
 
     def decision_function(self, X: Any) -> Array:

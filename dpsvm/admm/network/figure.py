@@ -22,7 +22,10 @@ _LEVELS: dict[str, dict[str, Any]] = {
 
 
 def picture(comparison: Comparison, title: str) -> Figure:
-    """Objective gap and consensus, and loss, by round; a dot where the data were read."""
+    """Objective gap and consensus, and loss, by round; a dot where the data were read.
+
+    Of a private run of which nothing was measured, consensus, and the epsilon spent.
+    """
     from matplotlib.figure import Figure
 
     history = comparison.model.history_
@@ -30,14 +33,19 @@ def picture(comparison: Comparison, title: str) -> Figure:
     left, right = figure.subplots(1, 2)
     rounds, updates = history["round"], np.flatnonzero(history["update"])
     look = {"marker": "o", "markersize": 3, "markevery": updates.tolist()}
-    gap = history["objective"] / comparison[CENTRAL].objective - 1.0
-    label = "objective of the mean, above the optimum"
-    left.plot(rounds, np.maximum(gap, 1e-16), color=COLOURS[0], label=label, **look)
+    if comparison.measured:
+        gap = history["objective"] / comparison[CENTRAL].objective - 1.0
+        label = "objective of the mean, above the optimum"
+        left.plot(rounds, np.maximum(gap, 1e-16), color=COLOURS[0], label=label, **look)
     apart = np.maximum(history["consensus"], 1e-16)
     left.plot(rounds, apart, color=COLOURS[2], label="consensus error")
     left.set(yscale="log", xlabel="round (dots: data read)", ylabel="relative gap; distance")
     left.legend(fontsize="small")
-    _losses(right, comparison, look)
+    if comparison.measured:
+        _losses(right, comparison, look)
+    else:
+        right.plot(rounds, history["privacy"], color=COLOURS[0], **look)
+        right.set(xlabel="round (dots: data read)", ylabel="epsilon spent")
     figure.suptitle(title, fontsize="medium", wrap=True)
     return figure
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpsvm.admm.history import BaseHistory
 from dpsvm.admm.network.messages import Iterate
 from dpsvm.admm.network.node import Node
 from dpsvm.admm.network.terms import Terms
@@ -34,15 +35,14 @@ class Round:
     bytes_sent: int  # of all the nodes, in this round
     privacy: float | None  # P: the epsilon spent up to here, None without privacy
 
-    loss: float | None  # L(t); None in what a private model's pickle holds
-    objective: float | None  # sum_i O_i of the mean; likewise
-    gradient_norm: float | None  # the largest that a node certified; None if private
+    loss: float | None = None  # L(t)
+    objective: float | None = None  # sum_i O_i of the mean
+    gradient_norm: float | None = None  # the largest that a node certified; None if private
     test_error: float | None = None  # of the mean, on data given for that
     test_loss: float | None = None
 
 
-@dataclass
-class History:
+class History(BaseHistory):
     """The rounds of a run.
 
     >>> one = {"update": True, "consensus": 0.0, "dual_sum": 0.0, "data_accesses": 2,
@@ -54,45 +54,12 @@ class History:
     array([1., 2.])
     """
 
-    rounds: list[Round] = field(default_factory=list)
-    private: bool = False
-
-    RELEASED = (
-        "round",
-        "update",
-        "consensus",
-        "dual_sum",
-        "data_accesses",
-        "bytes_sent",
-        "privacy",
-    )
+    rounds: list[Round]
     OUTSIDE = ("loss", "objective", "gradient_norm", "test_error", "test_loss")
-    """In a private mode, what no guarantee covers."""
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What travels with a pickled model: of a private run, nothing outside the guarantee."""
-        if not self.private:
-            return {"rounds": self.rounds, "private": False}
-        unknown: dict[str, Any] = dict.fromkeys(self.OUTSIDE)
-        return {
-            "rounds": [replace(one, **unknown) for one in self.rounds],
-            "private": True,
-        }
-
-    def __len__(self) -> int:
-        return len(self.rounds)
-
-    def __getitem__(self, name: str) -> Array:
-        """One quantity over all the rounds; NaN where it is not known."""
-        return np.array([getattr(one, name) for one in self.rounds], dtype=np.float64)
 
     def updates_only(self) -> History:
         """The rounds that read the data, without those that recycle."""
-        return History([one for one in self.rounds if one.update], self.private)
-
-    def outside_guarantee(self) -> tuple[str, ...]:
-        """The quantities that a privacy guarantee of the run does not cover."""
-        return self.OUTSIDE if self.private else ()
+        return History([one for one in self.rounds if one.update], self.private, self.measured)
 
 
 @dataclass
@@ -123,8 +90,6 @@ class Recorder:
         terms = nodes[0].terms
         weights = np.array([node.state.weights for node in nodes])
         mean = weights.mean(axis=0)
-        private = self.spent is not None
-        certified = max(node.state.certificate for node in nodes)
         error, loss = self._test(terms, mean)
         self.history.rounds.append(
             Round(
@@ -135,18 +100,27 @@ class Recorder:
                 data_accesses=sum(node.state.data_accesses for node in nodes),
                 bytes_sent=_bytes(nodes),
                 privacy=None if self.spent is None else self._spent(terms, round),
-                loss=math.fsum(
-                    node.samples.mean_loss(terms, own)
-                    for node, own in zip(nodes, weights, strict=True)
-                )
-                / len(nodes),
-                objective=objective(nodes, mean),
-                gradient_norm=None if private else certified,
                 test_error=error,
                 test_loss=loss,
+                **(self._measured(nodes, weights, mean) if self.history.measured else {}),
             )
         )
         return False
+
+    def _measured(self, nodes: Sequence[Node], weights: Array, mean: Array) -> dict[str, Any]:
+        """What is computed from the rows of the nodes."""
+        terms = nodes[0].terms
+        losses = [
+            node.samples.mean_loss(terms, own) for node, own in zip(nodes, weights, strict=True)
+        ]
+        certified = None
+        if not self.history.private:
+            certified = max(node.state.certificate for node in nodes)
+        return {
+            "loss": math.fsum(losses) / len(nodes),
+            "objective": objective(nodes, mean),
+            "gradient_norm": certified,
+        }
 
     def _spent(self, terms: Terms, round: int) -> float:
         assert self.spent is not None

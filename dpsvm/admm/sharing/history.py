@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigvalsh
 
+from dpsvm.admm.history import BaseHistory
 from dpsvm.admm.sharing.coordinator import Coordinator
 from dpsvm.admm.sharing.party import Party
 from dpsvm.admm.sharing.terms import Terms
@@ -42,13 +44,12 @@ class Round:
     bytes_up: int  # of all the parties' messages of this round
     bytes_down: int
 
-    objective: float  # from weights without noise
-    lyapunov: float  # V^t
+    objective: float | None = None  # from weights without noise
+    lyapunov: float | None = None  # V^t
     test_loss: float | None = None  # mean, on data given for that
 
 
-@dataclass
-class History:
+class History(BaseHistory):
     """The rounds of a run.
 
     >>> history = History([
@@ -62,28 +63,13 @@ class History:
     24.0
     """
 
-    rounds: list[Round] = field(default_factory=list)
-    private: bool = False
-
-    RELEASED = ("round", "released_loss", "primal", "dual", "rho", "bytes_up", "bytes_down")
+    rounds: list[Round]
     OUTSIDE = ("objective", "lyapunov", "test_loss")
-    """In a private mode, what no guarantee covers."""
-
-    def __len__(self) -> int:
-        return len(self.rounds)
-
-    def __getitem__(self, name: str) -> Array:
-        """One quantity over all the rounds."""
-        return np.array([getattr(one, name) for one in self.rounds], dtype=np.float64)
 
     def rounds_to(self, epsilon: float) -> int | None:
         """T(epsilon): the first round with V^t <= epsilon, None if there is none."""
         reached = np.flatnonzero(self["lyapunov"] <= epsilon)
         return self.rounds[int(reached[0])].round if reached.size else None
-
-    def outside_guarantee(self) -> tuple[str, ...]:
-        """The quantities that a privacy guarantee of the run does not cover."""
-        return self.OUTSIDE if self.private else ()
 
 
 @dataclass
@@ -116,12 +102,18 @@ class Recorder:
                 rho=coordinator.rho,
                 bytes_up=coordinator.bytes_up,
                 bytes_down=coordinator.bytes_down,
-                objective=objective(coordinator.loss, coordinator.target, parties),
-                lyapunov=lyapunov(coordinator, parties),
                 test_loss=self._test_loss(coordinator.loss, parties),
+                **(self._measured(coordinator, parties) if self.history.measured else {}),
             )
         )
         return False
+
+    def _measured(self, coordinator: Coordinator, parties: Sequence[Party]) -> dict[str, Any]:
+        """What is computed from the parties' weights."""
+        return {
+            "objective": objective(coordinator.loss, coordinator.target, parties),
+            "lyapunov": lyapunov(coordinator, parties),
+        }
 
     def _test_loss(self, loss: PredictionLoss, parties: Sequence[Party]) -> float | None:
         if self.test is None:
