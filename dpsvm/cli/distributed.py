@@ -274,10 +274,10 @@ class DistributedCommand(ABC):
         yield from self.told(request, model, X, held)
         if report is not None:
             yield from _privacy_lines(report, self.protects.get(str(model.neighbouring_)))
+        figures = list(self.figures(found)) if request.measured else []
         if request.private and found.outcomes:
-            yield from ("", _OUTSIDE if request.measured else _TESTED, "")
-        if request.measured:
-            yield from self.figures(found)
+            yield from ("", _OUTSIDE if request.measured else _TESTED, *[""][: len(figures)])
+        yield from figures
         if found.outcomes:
             rows = [(one.name, *self.cells(found, one, X.shape[0])) for one in found.outcomes]
             yield from ("", *table([("model", *self.columns), *rows]))

@@ -84,7 +84,7 @@ def settings_of(estimator: Any) -> Callable[..., Flag]:
 def _reader(constraints: list[Any]) -> Callable[[str], Any]:
     for one in constraints:
         if isinstance(one, StrOptions):
-            return one_of(sorted(one.options))
+            return one_of(tuple(one.options))
         if isinstance(one, Interval) and one.type is Integral:
             return whole(int(one.left))
         if isinstance(one, Interval):

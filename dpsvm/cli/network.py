@@ -13,6 +13,7 @@ from dpsvm.admm.network.estimators import NetworkADMM
 from dpsvm.admm.network.figure import picture
 from dpsvm.admm.network.presets import GROWTH
 from dpsvm.cli.distributed import DistributedCommand, Request, cell, shown
+from dpsvm.cli.files import unknown_label
 from dpsvm.cli.layout import line
 from dpsvm.cli.network_flags import ALGORITHMS, MODEL_FLAGS, PRIVACY_FLAGS, RUN_FLAGS
 from dpsvm.cli.options import UsageError
@@ -67,12 +68,7 @@ class Network(DistributedCommand):
     def check_rows(
         self, request: Request, X: Any, y: NDArray[np.float64]
     ) -> tuple[int, str] | None:
-        classes = request.settings["classes"]
-        unknown = np.flatnonzero(~np.isin(y, classes))
-        if not unknown.size:
-            return None
-        listed = ",".join(map(str, classes))
-        return int(unknown[0]), f"label {y[unknown[0]]:g} is not in --classes {listed}"
+        return unknown_label(y, request.settings["classes"])
 
     def compare(
         self, request: Request, model: NetworkADMM, *data: Any, **options: Any

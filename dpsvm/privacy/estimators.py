@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dpsvm._sklearn import one_of
 from dpsvm.losses import LOSSES, Loss, make_loss
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.guarantee import OF_RECORDS, check_delta, check_epsilon
@@ -55,17 +56,17 @@ class BasePrivateClassifier(PrivateEstimator, ClassifierMixin, BaseEstimator):  
     random_state: Any
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "method": [StrOptions(set(METHODS))],
-        "kernel": [StrOptions({"linear", "rbf"})],
+        "method": [one_of(*METHODS)],
+        "kernel": [one_of("linear", "rbf")],
         "gamma": [Interval(Real, 0, None, closed="neither"), None],
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "feature_seed": [Interval(Integral, 0, None, closed="left")],
         "data_norm": [Interval(Real, 1e-150, 1e150, closed="both")],
-        "C": [Interval(Real, 1e-150, 1e150, closed="both"), StrOptions({"auto"})],
+        "C": [Interval(Real, 1e-150, 1e150, closed="both"), one_of("auto")],
         "fit_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 1e-100, 1e100, closed="both")],
         "class_weight": [dict, None],
-        "neighbouring": [StrOptions(set(OF_RECORDS)), None],
+        "neighbouring": [one_of(*OF_RECORDS), None],
         "n_steps": [Interval(Integral, 1, None, closed="left")],
         "batch_rate": [Interval(Real, 0, 1, closed="right")],
         "tol": [Interval(Real, 0, None, closed="neither")],
@@ -476,7 +477,7 @@ default="objective-gaussian"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BasePrivateClassifier._parameter_constraints,
-        "loss": [StrOptions(set(LOSSES))],
+        "loss": [one_of(*LOSSES)],
         "width": [Interval(Real, 0, None, closed="neither")],
     }
 

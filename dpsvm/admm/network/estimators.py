@@ -12,12 +12,12 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dpsvm._renamed import NETWORK, renamed
-from dpsvm._sklearn import CallbackSupportMixin, with_callbacks
+from dpsvm._sklearn import CallbackSupportMixin, one_of, with_callbacks
 from dpsvm.admm.callbacks import Rounds, Tick
 from dpsvm.admm.network.graph import make_graph
 from dpsvm.admm.network.hinge import HINGE_TOL
@@ -178,9 +178,9 @@ class NetworkADMM(PrivateEstimator, ClassifierMixin, CallbackSupportMixin, BaseE
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "recycle": ["boolean"],
-        "penalty": [StrOptions(set(FORMS))],
+        "penalty": [one_of(*FORMS)],
         "gamma": [Interval(Real, 0, None, closed="left"), None],
-        "loss": [StrOptions(set(LOSSES))],
+        "loss": [one_of(*LOSSES)],
         "width": [Interval(Real, 0, None, closed="neither"), None],
         "C": [Interval(Real, 1e-100, 1e100, closed="both")],
         "lam": [Interval(Real, 1e-100, 1e100, closed="both")],
@@ -191,8 +191,8 @@ class NetworkADMM(PrivateEstimator, ClassifierMixin, CallbackSupportMixin, BaseE
         "start_seed": [Interval(Integral, 0, None, closed="left"), None],
         "data_norm": [Interval(Real, 1e-150, 1e150, closed="both"), None],
         "constant": [Interval(Real, 0, 1e100, closed="both")],
-        "privacy": [StrOptions(set(MODES)), None],
-        "bound": [StrOptions(set(BOUNDS)), None],
+        "privacy": [one_of(*MODES), None],
+        "bound": [one_of(*BOUNDS), None],
         "accountant": [BudgetAccountant, None],
         "tol": [Interval(Real, 1e-15, 1, closed="both")],
         "track": ["boolean"],

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from dpsvm._renamed import SHARING, renamed
-from dpsvm._sklearn import CallbackSupportMixin, with_callbacks
+from dpsvm._sklearn import CallbackSupportMixin, one_of, with_callbacks
 from dpsvm.admm.callbacks import Rounds, Tick
 from dpsvm.admm.sharing.blocks import SplitColumns
 from dpsvm.admm.sharing.columns import Columns
@@ -43,14 +43,14 @@ class BaseSharingADMM(PrivateEstimator, CallbackSupportMixin, SplitColumns, Base
     """What the classifier and the regressor share."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "penalty": [StrOptions(set(PENALTIES))],
-        "method": [StrOptions(set(METHODS))],
+        "penalty": [one_of(*PENALTIES)],
+        "method": [one_of(*METHODS)],
         "adaptive_rho": ["boolean"],
         "constraint": [Box, Ball, None],
         "rounds": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "intercept_party": [Interval(Integral, 0, None, closed="left"), None],
-        "privacy": [StrOptions(set(MODES)), None],
+        "privacy": [one_of(*MODES), None],
         "accountant": [BudgetAccountant, None],
         "track": ["boolean"],
         "diagnose": ["boolean"],

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
 from dpsvm._renamed import SHARING, renamed
+from dpsvm._sklearn import one_of
 from dpsvm.admm.sharing.base import BaseSharingADMM
 from dpsvm.admm.sharing.regularisers import Ball, Box
 from dpsvm.losses import PREDICTION_LOSSES, PredictionLoss, Squared, make_prediction_loss
@@ -132,7 +133,7 @@ class SharingADMMClassifier(ClassifierMixin, BaseSharingADMM):  # type: ignore[m
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseSharingADMM._parameter_constraints,
-        "loss": [StrOptions(set(PREDICTION_LOSSES))],
+        "loss": [one_of(*PREDICTION_LOSSES)],
         "width": [Interval(Real, 0, None, closed="neither")],
     }
 
