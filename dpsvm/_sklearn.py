@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import sklearn
+from sklearn.utils._param_validation import StrOptions
 
 Method = TypeVar("Method")
 
@@ -14,6 +15,16 @@ PROBABILITY_DEPRECATED = RELEASE >= (1, 9)
 """Whether ``probability=`` of the classifiers warns that it will be removed."""
 
 PROBABILITY_DEFAULT: Any = "deprecated" if PROBABILITY_DEPRECATED else False
+
+
+def one_of(*names: str) -> Any:
+    """A constraint of scikit-learn's that tells its names in this order, whatever the hash seed.
+
+    >>> print(one_of("ridge", "lasso"))
+    a str among {'ridge', 'lasso'}
+    """
+    return StrOptions(dict.fromkeys(names).keys())
+
 
 if TYPE_CHECKING or RELEASE >= (1, 9):
     from sklearn.callback import CallbackSupportMixin, with_callbacks

@@ -28,7 +28,7 @@ from dpsvm.losses import make_prediction_loss
 from dpsvm.privacy.accounting import Gaussian, dp_accounting_epsilon, epsilon_of
 from dpsvm.privacy.noise import Noise
 
-ROW = PublicBounds(row_norm=1.0, radius=1.5, target_bound=2.0)
+ROW = PublicBounds(data_norm=1.0, radius=1.5, target_bound=2.0)
 COLUMN = PublicBounds(column_norm=2.0, target_norm=3.0)
 
 
@@ -83,12 +83,12 @@ def test_a_row_bound_is_nearly_reached_by_many_short_rows():
     assert 0.4 < worst <= 1.0
 
 
-@pytest.mark.parametrize("row_norm", [0.25, 3.0])
-def test_the_row_bound_scales_with_the_units_of_the_rows(row_norm):
+@pytest.mark.parametrize("data_norm", [0.25, 3.0])
+def test_the_row_bound_scales_with_the_units_of_the_rows(data_norm):
     # Rows R times as long and weights R times as short give the same messages.
     mu, radius, bound = 0.7, 2.0, 1.3
     plain = row_sensitivity(mu, radius, bound)
-    scaled = row_sensitivity(mu * row_norm**2, radius / row_norm, bound, row_norm)
+    scaled = row_sensitivity(mu * data_norm**2, radius / data_norm, bound, data_norm)
     assert scaled == pytest.approx(plain)
 
 
@@ -203,8 +203,8 @@ def test_the_messages_of_a_party_cost_exactly_the_budget(mode, bounds):
     messages = [Gaussian(found.message_mu)] * 20
     assert epsilon_of(messages, 1e-5) == pytest.approx(1.5, rel=1e-9)
     assert epsilon_of(messages, 1e-5) <= 1.5
-    report = found.report(seeded=False)
-    assert report["guarantee"].startswith("epsilon = 1.5, delta = 1e-05")
+    report = found.figures
+    assert str(found.guarantee) == f"epsilon = 1.5, delta = 1e-05 ({mode}), of the messages alone"
     assert report["claimed"] is None
     assert report["tight"] <= 1.5 < report["renyi"] < report["corollary_1"]
     assert "labels are not protected" in report["labels"]
@@ -215,7 +215,7 @@ def test_the_messages_of_a_party_cost_exactly_the_budget(mode, bounds):
 def test_a_record_that_lies_in_all_the_parties_pays_for_all_their_messages():
     terms = Terms.of(parties=3, rho=0.2, constraint=Ball(1.5))
     found = calibrate("row", terms, [4, 3, 2], 20, 1.0, 1e-5, ROW)
-    whole = found.report(seeded=False)["whole_record"]
+    whole = found.figures["whole_record"]
     assert whole == pytest.approx(epsilon_of([Gaussian(found.message_mu)] * 60, 1e-5))
     assert epsilon_of([found.event], 1e-5) == pytest.approx(whole)
     assert whole > 1.5
@@ -224,9 +224,8 @@ def test_a_record_that_lies_in_all_the_parties_pays_for_all_their_messages():
 def test_the_papers_mode_claims_and_guarantees_nothing():
     terms = Terms.of(parties=2, rho=0.5)
     found = calibrate("paper", terms, [66, 57], 20, 1.0, 1e-6, PublicBounds(b1=1.0, c1=1.0))
-    report = found.report(seeded=False)
+    report = found.figures
     assert found.guarantee is None
-    assert report["guarantee"] is None
     assert "epsilon = 1, delta = 1e-06 a round" in report["claimed"]
     assert report["reason"].startswith("claimed by the paper, not a guarantee")
     assert found.noise_scales[0] == lemma_1(66, terms, 1.0, 1.0) * classical_noise(1.0, 1e-6)
@@ -338,10 +337,15 @@ def test_all_that_the_coordinator_does_follows_from_the_messages_and_the_labels(
 @pytest.mark.parametrize(
     ("mode", "bounds", "terms", "told"),
     [
-        ("row", PublicBounds(row_norm=1.0, radius=1.0), {}, "needs the public bound target_bound"),
+        ("row", PublicBounds(data_norm=1.0, radius=1.0), {}, "needs the public bound target_bound"),
         ("column", PublicBounds(column_norm=1.0), {}, "needs the public bound target_norm"),
         ("paper", PublicBounds(b1=1.0), {}, "needs the public bound c1"),
-        ("row", PublicBounds(row_norm=-1.0, radius=1.0, target_bound=1.0), {}, "row_norm .* -1.0"),
+        (
+            "row",
+            PublicBounds(data_norm=-1.0, radius=1.0, target_bound=1.0),
+            {},
+            "data_norm .* -1.0",
+        ),
         ("row", ROW, {}, "privacy='row' keeps the weights in the ball"),
         ("row", ROW, {"constraint": Ball(9.0)}, "privacy='row' keeps the weights in the ball"),
         ("column", COLUMN, {"penalty": "l1"}, "proved for penalty='l2' alone, got 'l1'"),
@@ -370,7 +374,7 @@ def test_rows_and_columns_above_their_public_norm_are_refused():
         return Party(index, columns, own_terms or calibration.terms, perturbation)
 
     party(rows, 0, Columns(np.eye(2)))
-    with pytest.raises(ValueError, match=r"a row of party 0 .* row_norm = 1"):
+    with pytest.raises(ValueError, match=r"a row of party 0 .* data_norm = 1"):
         party(rows, 0, Columns(np.array([[1.0, 0.0], [1.0, 1.0]])))
     with pytest.raises(ValueError, match="a row of party 0"):  # the constant counts
         party(rows, 0, Columns(np.eye(2), constant=True))

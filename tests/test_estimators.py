@@ -25,7 +25,7 @@ from sklearn.pipeline import make_pipeline
 import dpsvm
 from dpsvm import SVC, SVR, NuSVC, NuSVR, OneClassSVM, PrivacyLeakWarning
 from dpsvm._sklearn import RELEASE
-from dpsvm.svm.threads import thread_count
+from dpsvm.threads import thread_count
 from dpsvm.warnings import dpwss_notice
 
 ALL = (SVC, NuSVC, SVR, NuSVR, OneClassSVM)
@@ -44,8 +44,8 @@ MODULES = (
     "dpsvm.svm.one_class",
     "dpsvm.svm.parameters",
     "dpsvm.svm.regression",
-    "dpsvm.svm.rows",
-    "dpsvm.svm.threads",
+    "dpsvm.rows",
+    "dpsvm.threads",
     "dpsvm.svm.voting",
 )
 

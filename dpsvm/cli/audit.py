@@ -13,7 +13,7 @@ from scipy import sparse
 
 from dpsvm.cli.audit_flags import AUDIT_FLAGS, MACHINE_FLAGS, OUTPUT_FLAGS, PRIVATE_FLAGS
 from dpsvm.cli.files import require_folder
-from dpsvm.cli.options import UsageError, help_lines, parse
+from dpsvm.cli.options import UsageError, help_page, one_operand, parse
 from dpsvm.cli.outputs import require_matplotlib
 from dpsvm.data import atomic_write, load_libsvm
 from dpsvm.privacy import PrivateSVC
@@ -37,29 +37,17 @@ _PAPERS = "is claimed by the paper, not a guarantee"
 
 def help_text() -> str:
     """The help of the command."""
-    return "\n".join(
-        [
-            _USAGE,
-            "",
-            "Trains on FILE, in LIBSVM's format, plain or compressed, many times with and without",
-            "one record, and bounds epsilon from below. The bound can refute a claim; a claim that",
-            "is not refuted may still be wrong.",
-            "",
-            "What is audited",
-            *help_lines(AUDIT_FLAGS),
-            "",
-            "The machine, with LIBSVM's flags",
-            *help_lines(MACHINE_FLAGS),
-            "",
-            "A private machine",
-            *help_lines(PRIVATE_FLAGS),
-            "",
-            "What is written",
-            *help_lines(OUTPUT_FLAGS),
-            "",
-            "The exit code is 0 whatever is found, 2 for an error and 130 when interrupted: with",
-            "--resume the same command then goes on.",
-        ]
+    return help_page(
+        _USAGE,
+        "Trains on FILE, in LIBSVM's format, plain or compressed, many times with and without "
+        "one record, and bounds epsilon from below. The bound can refute a claim; a claim that "
+        "is not refuted may still be wrong.",
+        ("What is audited", AUDIT_FLAGS),
+        ("The machine, with LIBSVM's flags", MACHINE_FLAGS),
+        ("A private machine", PRIVATE_FLAGS),
+        ("What is written", OUTPUT_FLAGS),
+        ending="The exit code is 0 whatever is found, 2 for an error and 130 when interrupted: "
+        "with --resume the same command then goes on.",
     )
 
 
@@ -98,7 +86,7 @@ class PrivateMachine:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Job:
+class _Request:
     """What the command line asks for."""
 
     data: str
@@ -117,34 +105,33 @@ class _Job:
 
 def run(arguments: list[str]) -> None:
     """Carry out the command."""
-    job = _read_job(arguments)
-    X, y = load_libsvm(job.data, labels="class")
+    request = _read_request(arguments)
+    X, y = load_libsvm(request.data, labels="class")
     rows: Any = X.toarray() if np.prod(X.shape) <= _DENSE_ENTRIES else sparse.csr_array(X)
     try:
         result = audit(
-            _factory(job, y),
+            _factory(request, y),
             rows,
             y.astype(np.int64),
-            claimed_epsilon=job.claimed_epsilon,
-            n_jobs=job.jobs,
-            random_state=job.seed,
-            resume_path=job.resume,
-            progress=not job.quiet,
-            **job.settings,
+            claimed_epsilon=request.claimed_epsilon,
+            n_jobs=request.jobs,
+            random_state=request.seed,
+            resume_path=request.resume,
+            progress=not request.quiet,
+            **request.settings,
         )
     except KeyboardInterrupt:
-        if job.resume is not None:
-            _say("warning", f"interrupted: the same command goes on from {job.resume}")
+        if request.resume is not None:
+            _say("warning", f"interrupted: the same command goes on from {request.resume}")
         raise
     except ValueError as error:
-        raise ValueError(f"{job.data}: {error}") from error
-    _tell(job, result)
+        raise ValueError(f"{request.data}: {error}") from error
+    _tell(request, result)
 
 
-def _read_job(arguments: list[str]) -> _Job:
+def _read_request(arguments: list[str]) -> _Request:
     values, operands = parse(arguments, AUDIT_FLAGS + MACHINE_FLAGS + PRIVATE_FLAGS + OUTPUT_FLAGS)
-    if len(operands) != 1:
-        raise UsageError(f"expected one FILE, got {len(operands)} ({_USAGE})")
+    data = one_operand(operands, "FILE", _USAGE)
     for name in ("json", "plot", "resume"):
         if values[name] is not None:
             require_folder(values[name])
@@ -169,8 +156,8 @@ def _read_job(arguments: list[str]) -> _Job:
         if papers:
             claimed = machine["selection_epsilon"]
     kept = {name: values.pop(name) for name in ("seed", "jobs", "resume", "json", "plot", "quiet")}
-    return _Job(
-        data=operands[0],
+    return _Request(
+        data=data,
         private=private,
         machine=machine,
         claimed_epsilon=claimed,
@@ -220,24 +207,24 @@ def _private_settings(
     return settings
 
 
-def _factory(job: _Job, y: Any) -> Machine | PrivateMachine:
-    if not job.private:
-        return Machine(Parameters(**job.machine))
+def _factory(request: _Request, y: Any) -> Machine | PrivateMachine:
+    if not request.private:
+        return Machine(Parameters(**request.machine))
     # The label set is public, and an audit releases nothing.
-    return PrivateMachine(job.machine | {"classes": np.unique(y.astype(np.int64)).tolist()})
+    return PrivateMachine(request.machine | {"classes": np.unique(y.astype(np.int64)).tolist()})
 
 
-def _tell(job: _Job, result: AuditResult) -> None:
+def _tell(request: _Request, result: AuditResult) -> None:
     text = result.report()
-    print(text.partition("\n\n")[2] if job.quiet else text, flush=True)
-    if job.papers:
+    print(text.partition("\n\n")[2] if request.quiet else text, flush=True)
+    if request.papers:
         print(f"epsilon {result.claimed_epsilon:g} {_PAPERS}")
-    if job.json is not None:
-        with atomic_write(job.json) as file:
-            file.write(dumps({"file": job.data} | result.to_dict()))
-    if job.plot is not None:
-        with atomic_write(job.plot, "wb") as file:
-            result.plot().savefig(file, format=Path(job.plot).suffix[1:], dpi=130)
+    if request.json is not None:
+        with atomic_write(request.json) as file:
+            file.write(dumps({"file": request.data} | result.to_dict()))
+    if request.plot is not None:
+        with atomic_write(request.plot, "wb") as file:
+            result.plot().savefig(file, format=Path(request.plot).suffix[1:], dpi=130)
 
 
 def _say(kind: str, text: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dpsvm.cli.compare_flags import KERNEL_FLAGS, OUTPUT_FLAGS, RUN_FLAGS
 from dpsvm.cli.files import require_folder
-from dpsvm.cli.options import UsageError, help_lines, parse
+from dpsvm.cli.options import UsageError, help_page, parse
 from dpsvm.cli.outputs import require_matplotlib
 from dpsvm.comparison import Comparison, Dataset, Journal, Plan, Run, Setting, grid
 from dpsvm.data import atomic_write, load_libsvm
@@ -25,31 +25,21 @@ _GRID = ("selectors", "selection_epsilon", "sigma", "shrinking")
 
 def help_text() -> str:
     """The help of the command."""
-    return "\n".join(
-        [
-            _USAGE,
-            "",
-            "Trains each FILE, in LIBSVM's format and class order, plain or compressed, with every",
-            "selector, and compares iterations, objectives, gaps and scores with wss2's. Without a",
-            "FILE: scikit-learn's breast-cancer data, scaled to [-1, 1].",
-            "",
-            "What is run",
-            *help_lines(RUN_FLAGS),
-            "",
-            "The machine, with LIBSVM's flags",
-            *help_lines(KERNEL_FLAGS),
-            "",
-            "What is written",
-            *help_lines(OUTPUT_FLAGS),
-            "",
-            "The exit code is 0, 1 if some of the files could not be compared, 2 for an error",
-            "before anything was run, and 130 when interrupted: what was finished is then shown.",
-        ]
+    return help_page(
+        _USAGE,
+        "Trains each FILE, in LIBSVM's format and class order, plain or compressed, with every "
+        "selector, and compares iterations, objectives, gaps and scores with wss2's. Without a "
+        "FILE: scikit-learn's breast-cancer data, scaled to [-1, 1].",
+        ("What is run", RUN_FLAGS),
+        ("The machine, with LIBSVM's flags", KERNEL_FLAGS),
+        ("What is written", OUTPUT_FLAGS),
+        ending="The exit code is 0, 1 if some of the files could not be compared, 2 for an error "
+        "before anything was run, and 130 when interrupted: what was finished is then shown.",
     )
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Job:
+class _Request:
     """What the command line asks for."""
 
     plan: Plan
@@ -66,18 +56,18 @@ class _Job:
 
 def run(arguments: list[str]) -> None:
     """Carry out the command."""
-    job = _read_job(arguments)
-    datasets, test, failures = _load(job)
-    journal = None if job.resume is None else Journal(job.resume)
+    request = _read_request(arguments)
+    datasets, test, failures = _load(request)
+    journal = None if request.resume is None else Journal(request.resume)
     comparisons: list[Comparison] = []
     try:
         for data in datasets:
-            _compare(job, data, test, journal, comparisons, failures)
+            _compare(request, data, test, journal, comparisons, failures)
     except KeyboardInterrupt:
-        _warn("interrupted: what follows is what was finished" + _how_to_resume(job))
+        _warn("interrupted: what follows is what was finished" + _how_to_resume(request))
         raise
     finally:
-        _write(job, [one for one in comparisons if one.runs], failures)
+        _write(request, [one for one in comparisons if one.runs], failures)
     if failures and not comparisons:
         raise ValueError(failures[0])
     for failure in failures:
@@ -86,7 +76,7 @@ def run(arguments: list[str]) -> None:
         raise SystemExit(_SOME_FAILED)
 
 
-def _read_job(arguments: list[str]) -> _Job:
+def _read_request(arguments: list[str]) -> _Request:
     values, files = parse(arguments, RUN_FLAGS + KERNEL_FLAGS + OUTPUT_FLAGS)
     if values["test"] is not None and len(files) != 1:
         raise UsageError(f"--test goes with one FILE, got {len(files)}")
@@ -95,23 +85,23 @@ def _read_job(arguments: list[str]) -> _Job:
     parameters = Parameters(**{name: values.pop(name) for name in names & values.keys()})
     plan_values = {name: values.pop(name) for name in ("runs", "seed", "cv")}
     plan = Plan(settings=settings, parameters=parameters, **plan_values)
-    job = _Job(plan=plan, files=files, **values)
-    for path in (job.json, job.csv, job.html, job.resume):
+    request = _Request(plan=plan, files=files, **values)
+    for path in (request.json, request.csv, request.html, request.resume):
         if path is not None:
             require_folder(path)
-    if job.plot is not None and Path(job.plot).is_file():
-        raise UsageError(f"--plot {job.plot}: a folder is needed, and this is a file")
-    if job.plot is not None:
+    if request.plot is not None and Path(request.plot).is_file():
+        raise UsageError(f"--plot {request.plot}: a folder is needed, and this is a file")
+    if request.plot is not None:
         require_matplotlib()
-    return job
+    return request
 
 
-def _load(job: _Job) -> tuple[list[Dataset], Dataset | None, list[str]]:
+def _load(request: _Request) -> tuple[list[Dataset], Dataset | None, list[str]]:
     """Read every file before anything is run; data that are not two classes are failures."""
-    if not job.files:
+    if not request.files:
         return [Dataset.breast_cancer()], None, []
-    read = [(path, *load_libsvm(path, labels="class")) for path in job.files]
-    held_out = None if job.test is None else load_libsvm(job.test, labels="class")
+    read = [(path, *load_libsvm(path, labels="class")) for path in request.files]
+    held_out = None if request.test is None else load_libsvm(request.test, labels="class")
     datasets, failures = [], []
     for path, X, y in read:
         try:
@@ -119,8 +109,8 @@ def _load(job: _Job) -> tuple[list[Dataset], Dataset | None, list[str]]:
         except ValueError as error:
             failures.append(f"{path}: {error}")
     test = None
-    if held_out is not None and job.test is not None and datasets:
-        test = datasets[0].coded(*held_out, job.test)
+    if held_out is not None and request.test is not None and datasets:
+        test = datasets[0].coded(*held_out, request.test)
     return datasets, test, failures
 
 
@@ -130,7 +120,7 @@ def _name(path: str) -> str:
 
 
 def _compare(
-    job: _Job,
+    request: _Request,
     data: Dataset,
     test: Dataset | None,
     journal: Journal | None,
@@ -140,43 +130,43 @@ def _compare(
     """Compare one data set; what is finished when it ends early is kept in ``comparisons``."""
     runs: dict[Setting, list[Run]] = {}
     try:
-        total = len(job.plan.tasks(data, test))
-        with runs_progress(data.name, total, not job.quiet) as tick:
+        total = len(request.plan.tasks(data, test))
+        with runs_progress(data.name, total, not request.quiet) as tick:
             Comparison.of(
-                job.plan, data, test, jobs=job.jobs, journal=journal, tick=tick, into=runs
+                request.plan, data, test, jobs=request.jobs, journal=journal, tick=tick, into=runs
             )
     except (ValueError, MemoryError) as error:
         failures.append(f"{data.name}: {error or 'out of memory'}")
         return
     finally:
         if runs:
-            comparisons.append(Comparison(job.plan, data, runs, test))
-            if not job.quiet:
+            comparisons.append(Comparison(request.plan, data, runs, test))
+            if not request.quiet:
                 print(comparisons[-1], end="\n\n", flush=True)
 
 
-def _write(job: _Job, comparisons: list[Comparison], failures: list[str]) -> None:
+def _write(request: _Request, comparisons: list[Comparison], failures: list[str]) -> None:
     if not comparisons:
         return
     writers: list[tuple[str | None, Callable[[], str]]] = [
-        (job.json, lambda: records.json_text(comparisons, failures)),
-        (job.csv, lambda: records.csv_text(comparisons)),
-        (job.html, lambda: page(comparisons, failures)),
+        (request.json, lambda: records.json_text(comparisons, failures)),
+        (request.csv, lambda: records.csv_text(comparisons)),
+        (request.html, lambda: page(comparisons, failures)),
     ]
     for path, text in writers:
         if path is not None:
             with atomic_write(path) as file:
                 file.write(text())
-    if job.plot is not None:
+    if request.plot is not None:
         from dpsvm.report.figures import save
 
-        save(comparisons, job.plot)
+        save(comparisons, request.plot)
 
 
-def _how_to_resume(job: _Job) -> str:
-    if job.resume is None:
+def _how_to_resume(request: _Request) -> str:
+    if request.resume is None:
         return "; with --resume FILE it could go on from there"
-    return f"; the same command goes on from {job.resume}"
+    return f"; the same command goes on from {request.resume}"
 
 
 def _warn(text: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -56,6 +56,19 @@ def read_private(
     width = n_features or max(int(indices.max(initial=0)) + 1, 1)
     rows = sparse.csr_array((data, indices, indptr), shape=(len(labels), width))
     return rows, labels, reader.line_of
+
+
+def unknown_label(labels: NDArray[np.float64], classes: Sequence[int]) -> tuple[int, str] | None:
+    """The first row whose label is not among the public ones, and what is wrong with it.
+
+    >>> unknown_label(np.array([1.0, -1.0, 3.0]), (-1, 1))
+    (2, 'label 3 is not in --classes -1,1')
+    """
+    unknown = np.flatnonzero(~np.isin(labels, classes))
+    if not unknown.size:
+        return None
+    row, listed = int(unknown[0]), ",".join(map(str, classes))
+    return row, f"label {labels[row]:g} is not in --classes {listed}"
 
 
 def warn_of_width(path: str, width: int) -> None:

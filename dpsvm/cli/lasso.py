@@ -2,185 +2,163 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpsvm.cli.budget import ChargedLedger, charge_told, charged_fit, open_ledger
-from dpsvm.cli.files import read_private, warn_of_width
-from dpsvm.cli.lasso_flags import MODEL_FLAGS, OUTPUT_FLAGS, PARTY_FLAGS, PRIVACY_FLAGS
-from dpsvm.cli.lasso_report import lines, record, title, to_libsvm
+from dpsvm.cli.distributed import DistributedCommand, Request, cell
+from dpsvm.cli.lasso_flags import MODEL_FLAGS, PARTY_FLAGS, PRIVACY_FLAGS
 from dpsvm.cli.layout import line
-from dpsvm.cli.options import UsageError, help_lines, parse
-from dpsvm.cli.outputs import check_outputs, write_outputs
-from dpsvm.data import LibsvmFormatError, load_libsvm
-from dpsvm.frank_wolfe.comparison import Comparison, compare
+from dpsvm.cli.options import UsageError
+from dpsvm.cli.parties import sizes_of, width_of
+from dpsvm.frank_wolfe.comparison import MODEL, PRIVATE, Comparison, Outcome, compare
 from dpsvm.frank_wolfe.estimator import FrankWolfeLasso
 from dpsvm.frank_wolfe.figure import picture
-from dpsvm.report.progress import runs_progress
+from dpsvm.frank_wolfe.messages import Traffic
 
-_NAME = "dpsvm lasso"
-_USAGE = "usage: dpsvm lasso --eta r [flags] FILE"
+_APART = f"{PRIVATE}: another run at the same epsilon, charged to no ledger, so not to be released"
 
 
-def help_text() -> str:
-    """The help of the command."""
-    return "\n".join(
-        [
-            _USAGE,
-            "",
-            "Least squares over the columns of FILE, in LIBSVM's format, plain or compressed, its",
-            "labels being any numbers, under a bound on the sum of the absolute weights, by",
-            "Frank-Wolfe: most weights are 0. There is no intercept: centre the data, for privacy",
-            "by public constants. Prints the model beside zero weights, and with parties or",
-            "privacy beside a model of all columns in one place.",
-            "",
-            "The model",
-            *help_lines(MODEL_FLAGS),
-            "",
-            "Parties that hold the columns: each round, each sends one signed index and a sketch",
-            *help_lines(PARTY_FLAGS),
-            "",
-            "Privacy, with public bounds; with --parties, of all that they send",
-            *help_lines(PRIVACY_FLAGS),
-            "",
-            "What is compared and written",
-            *help_lines(OUTPUT_FLAGS),
-        ]
+class Lasso(DistributedCommand):
+    """Columns in one place or in several, by Frank-Wolfe."""
+
+    name = "lasso"
+    needs = "--radius r "
+    about = (
+        "Least squares over the columns of FILE, in LIBSVM's format, plain or compressed, its "
+        "labels being any numbers, under a bound on the sum of the absolute weights, by "
+        "Frank-Wolfe: most weights are 0. There is no intercept: centre the data, for privacy by "
+        "public constants. Prints the model beside zero weights, and with parties or privacy "
+        "beside a model of all columns in one place."
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Job:
-    """What the command line asks for."""
-
-    settings: dict[str, Any]  # of the estimator
-    parties: int | tuple[int, ...] | None
-    n_features: int | None  # None: what FILE shows
-    ledger: str | None
-    data: str
-    test: str | None
-    compare: bool
-    json: str | None
-    model: str | None
-    plot: str | None
-    quiet: bool
-
-    @property
-    def private(self) -> bool:
-        return "epsilon" in self.settings
-
-
-def run(arguments: list[str]) -> None:
-    """Carry out the command."""
-    job = _read_job(arguments)
-    ledger = None if job.ledger is None else open_ledger(job.ledger)
-    before = None if ledger is None else ledger.remaining()
-    X, y = _rows(job)
-    sizes = _sizes(job, X.shape[1])
-    test = None if job.test is None else load_libsvm(job.test, n_features=X.shape[1])
-    with charge_told(_NAME, job.ledger, ledger):
-        found = _compare(job, X, y, sizes, test, ledger)
-        write_outputs(
-            job.json,
-            lambda: record(found, job.data, len(y), sizes, job.settings),
-            job.plot,
-            lambda: picture(found, title(found, job.data, sizes)),
-        )
-        if job.model is not None:
-            to_libsvm(found.model).save(job.model)
-    if not job.quiet:
-        print("\n".join(lines(found, job.data, len(y), sizes)))
-        if ledger is not None:
-            left = f"{before:g} before, {ledger.remaining():g} is left"
-            print(line("ledger", f"{job.ledger}: {left}"))
-
-
-def _compare(
-    job: _Job,
-    X: Any,
-    y: NDArray[np.float64],
-    sizes: list[int] | None,
-    test: tuple[Any, Any] | None,
-    ledger: ChargedLedger | None,
-) -> Comparison:
-    model = FrankWolfeLasso(**job.settings, accountant=ledger)
-    measured = job.compare or not job.private
-    steps = "steps" if sizes is None else "rounds"
-    total = model.max_iter if job.private else model._steps()  # None until theory proposes it
-    with (
-        charged_fit(_NAME, job.ledger, ledger),
-        runs_progress(steps, total, not job.quiet) as tick,
-    ):
-        return compare(model, X, y, sizes, test=test, measured=measured, tick=tick)
-
-
-def _read_job(arguments: list[str]) -> _Job:
-    values, files = parse(arguments, MODEL_FLAGS + PARTY_FLAGS + PRIVACY_FLAGS + OUTPUT_FLAGS)
-    if len(files) != 1:
-        raise UsageError(f"one FILE is needed, got {len(files)}; {_USAGE}")
-    names = ("parties", "n_features", "ledger", *(flag.name for flag in OUTPUT_FLAGS))
-    own = {name: values.pop(name) for name in dict.fromkeys(names)}
-    settings = {name: value for name, value in values.items() if value is not None}
-    _check(settings, own)
-    check_outputs(
-        {"FILE": files[0], "--test": own["test"], "--ledger": own["ledger"]},
-        {"--json": own["json"], "--model": own["model"], "--plot": own["plot"]},
+    model_flags = MODEL_FLAGS
+    sections = (
+        (
+            "Parties that hold the columns: each round, each sends an index and a sketch",
+            PARTY_FLAGS,
+        ),
     )
-    return _Job(settings=settings, data=files[0], **own)
+    privacy = "Privacy, with public bounds; with --parties, of all that they send", PRIVACY_FLAGS
+    own = ("parties",)
+    columns = ("objective", "of zero's", "gap", "weights", "test loss", "test R2")
+    draws_messages = True
+    protects: ClassVar = {
+        "features": "all the features of one record, whoever holds them; labels are public",
+        "replace": "one record, its label included",
+    }
 
-
-def _check(settings: dict[str, Any], own: dict[str, Any]) -> None:
-    """Refuse flags that are missing, or without effect; the estimator refuses the rest."""
-    if "eta" not in settings:
-        raise UsageError(f"--eta is required: it has no default; {_USAGE}")
-    parties, private = own["parties"], "epsilon" in settings
-    if isinstance(parties, tuple) and own["n_features"] not in (None, sum(parties)):
-        raise UsageError(
-            f"--parties are {sum(parties)} columns, --n-features says {own['n_features']}"
-        )
-    if not private:
-        if own["ledger"] is not None:
-            raise UsageError("--ledger goes with --epsilon")
-        if own["compare"]:
-            raise UsageError("--compare goes with --epsilon: without it all is compared")
-        if "random_state" in settings and "tau" not in settings:
+    def check(self, values: dict[str, Any], common: Mapping[str, Any], *, private: bool) -> None:
+        if values["radius"] is None:
+            raise UsageError("--radius is required: it has no default")
+        if not private and values["random_state"] is not None and values["tau"] is None:
             raise UsageError("--seed goes with --epsilon or --tau: nothing else is random")
-    elif own["plot"] is not None and parties is None:
-        raise UsageError("--plot with --epsilon needs --parties: no other private run has a curve")
+        if private and values["parties"] is None and common["plot"]:
+            raise UsageError("--plot with --epsilon needs --parties: another has no curve")
+        sizes = width_of(values["parties"])
+        if sizes is not None and common["n_features"] not in (None, sizes):
+            wide = common["n_features"]
+            raise UsageError(f"--parties are {sizes} columns, --n-features says {wide}")
+
+    def estimator(self, settings: dict[str, Any]) -> FrankWolfeLasso:
+        return FrankWolfeLasso(**settings)
+
+    def labels(self, settings: dict[str, Any]) -> Literal["any", "class"]:
+        return "any"
+
+    def width(self, request: Request) -> int | None:
+        return width_of(request.own["parties"]) or request.n_features
+
+    def held(self, request: Request, X: Any) -> list[int] | None:
+        parties = request.own["parties"]
+        return None if parties is None else sizes_of(parties, X.shape[1])
+
+    def check_rows(
+        self, request: Request, X: Any, y: NDArray[np.float64]
+    ) -> tuple[int, str] | None:
+        for name, what, numbers in (("entry_bound", "value", X.data), ("label_bound", "label", y)):
+            bound = request.settings.get(name, np.inf)
+            above = np.flatnonzero(np.abs(numbers) > bound)
+            if above.size:
+                place = int(above[0])
+                row = place if numbers is y else int(np.searchsorted(X.indptr, place, "right")) - 1
+                flag = f"--{name.replace('_', '-')} {bound:g}"
+                return row, f"{what} {numbers[place]:g} is beyond {flag}"
+        return None
+
+    def rounds(self, model: FrankWolfeLasso, held: Any) -> tuple[str, int | None]:
+        name = "steps" if held is None else "rounds"
+        return name, model.most_steps(distributed=held is not None)
+
+    def compare(
+        self, request: Request, model: FrankWolfeLasso, *data: Any, **options: Any
+    ) -> Comparison:
+        return compare(model, *data, **options)
+
+    def told(
+        self, request: Request, model: FrankWolfeLasso, X: Any, held: list[int] | None
+    ) -> Iterator[str]:
+        weights = model.coef_
+        parties = "" if held is None else f", parties of {', '.join(map(str, held))}"
+        bounded = "|w|_1 of each party" if model.problem == "product" else "|w|_1"
+        some = f"{np.count_nonzero(weights)} of {len(weights)} are not 0"
+        yield line("data", f"{request.data}: {X.shape[0]} rows, {len(weights)} columns{parties}")
+        yield line("constraint", f"{bounded} at most {model.radius:g}")
+        yield line("steps" if held is None else "rounds", f"{model.n_iter_} ({model.stop_reason_})")
+        yield line("weights", f"{some}, |w|_1 = {np.sum(np.abs(weights)):.6g}")
+        counted, predicted = model.traffic_, model.predicted_traffic_
+        if counted is not None and predicted is not None:
+            yield line("value by the messages", f"{model.history_[-1].released_value:.6g}")
+            yield line("sent up", _up(counted))
+            yield line("predicted", f"{_up(predicted)}, by proposals without a cache")
+            yield line("sent down", f"{counted.down_floats} numbers, {counted.down_bytes} bytes")
+
+    def figures(self, found: Comparison) -> Iterator[str]:
+        yield line("objective", f"{found[MODEL].objective:.6g}")
+        yield line("gap", f"{found[MODEL].gap:.3g}")
+
+    def cells(self, found: Comparison, outcome: Outcome, rows: int) -> Iterable[str]:
+        return (
+            cell(outcome.objective, ".6g"),
+            cell(found.share(outcome.name), ".4f"),
+            cell(outcome.gap, ".1e"),
+            str(outcome.nonzeros),
+            cell(outcome.test_loss, ".6g"),
+            cell(outcome.test_r2, ".4f"),
+        )
+
+    def remark(self, found: Comparison) -> str | None:
+        return _APART if any(one.name == PRIVATE for one in found.outcomes) else None
+
+    def split(self, request: Request, held: list[int] | None) -> str:
+        parties = "" if held is None else f" split {'/'.join(map(str, held))}"
+        return f"{parties}, radius {request.settings['radius']:g}"
+
+    def relative(self, found: Comparison, name: str) -> dict[str, Any]:
+        return {"share": found.share(name)}
+
+    def facts(
+        self, request: Request, model: FrankWolfeLasso, held: list[int] | None
+    ) -> dict[str, Any]:
+        counted, predicted = model.traffic_, model.predicted_traffic_
+        return {
+            "parties": held,
+            "traffic": None if counted is None else asdict(counted),
+            "predicted_traffic": None if predicted is None else asdict(predicted),
+        }
+
+    def history(self, model: FrankWolfeLasso) -> Iterable[Any]:
+        return getattr(model.history_, "iterations", model.history_) or ()
+
+    def picture(self, found: Comparison, title: str) -> Any:
+        return picture(found, title)
 
 
-def _sizes(job: _Job, width: int) -> list[int] | None:
-    """How many columns each party has; None without parties."""
-    if isinstance(job.parties, int):
-        if job.parties > width:
-            raise UsageError(f"--parties: {job.parties} cannot share {width} columns")
-        return [len(part) for part in np.array_split(np.arange(width), job.parties)]
-    return None if job.parties is None else list(job.parties)
+def _up(traffic: Traffic) -> str:
+    return f"{traffic.up_integers} integers, {traffic.up_floats} numbers, {traffic.up_bytes} bytes"
 
 
-def _rows(job: _Job) -> tuple[Any, NDArray[np.float64]]:
-    """The table and the targets; of a private run within their public bounds, line by line."""
-    width = sum(job.parties) if isinstance(job.parties, tuple) else job.n_features
-    if not job.private:
-        return load_libsvm(job.data, n_features=width)
-    X, y, line_of = read_private(job.data, width)
-    for name, what, numbers, row_of in (
-        ("entry_bound", "value", X.data, lambda place: _row(X, place)),
-        ("label_bound", "label", y, int),
-    ):
-        above = np.flatnonzero(np.abs(numbers) > job.settings.get(name, np.inf))
-        if above.size:
-            flag = f"--{name.replace('_', '-')} {job.settings[name]:g}"
-            reason = f"{what} {numbers[above[0]]:g} is beyond {flag}"
-            raise LibsvmFormatError(job.data, line_of(row_of(above[0])), reason)
-    if width is None:
-        warn_of_width(job.data, X.shape[1])
-    return X, y
-
-
-def _row(table: Any, place: int) -> int:
-    """The row of a stored value of a CSR table."""
-    return int(np.searchsorted(table.indptr, place, side="right")) - 1
+COMMAND = Lasso()
+help_text, run = COMMAND.help_text, COMMAND.run

@@ -2,105 +2,75 @@
 
 from __future__ import annotations
 
-from dpsvm.cli.options import Flag, number, one_of, positive, reader, whole
+from dpsvm.cli.distributed_flags import settings_of, share
+from dpsvm.cli.options import Flag, number, one_of, positive, whole
+from dpsvm.cli.parties import PARTIES
 from dpsvm.frank_wolfe.coordinator import PROBLEMS
 from dpsvm.frank_wolfe.distributed import SENDERS
+from dpsvm.frank_wolfe.estimator import FrankWolfeLasso
 from dpsvm.frank_wolfe.steps import LINE_SEARCH, PAIRWISE
 
-
-def _parties(text: str) -> int | tuple[int, ...]:
-    sizes = tuple(int(part) for part in text.split(","))
-    if min(sizes) < 1:
-        raise ValueError
-    return sizes[0] if len(sizes) == 1 else sizes
-
+_setting = settings_of(FrankWolfeLasso)
+_tolerance = number("a finite number from 0 on", lambda value: value >= 0.0)
 
 MODEL_FLAGS = (
-    Flag(
-        "--eta",
-        "eta",
+    _setting(
+        "radius",
+        "r",
         "the most that the weights, without their signs, add up to; required",
-        ("r",),
         positive,
+        default_text="",
     ),
-    Flag(
-        "--step",
+    _setting(
         "step",
+        "name",
         f"{PAIRWISE}: between two vertices; {LINE_SEARCH}: towards one; diminishing: 2/(t+2)",
-        ("name",),
         one_of((PAIRWISE, LINE_SEARCH, "diminishing")),
         default_text=f"{PAIRWISE}, with --parties {LINE_SEARCH}, with --epsilon diminishing",
     ),
-    Flag(
-        "--rounds",
-        "max_iter",
-        "the most steps; with --parties or --epsilon, how many there are",
-        ("n",),
-        whole(1),
+    _setting("max_iter", "n", "the most steps", default_text="1000"),
+    _setting(
+        "rounds",
+        "n",
+        "with --parties or --epsilon: how many there are",
         default_text="1000, with --epsilon from public numbers",
     ),
-    Flag(
-        "--tol",
+    _setting(
         "tol",
+        "x",
         "stop at a gap of this share of the objective of zero weights",
-        ("x",),
-        number("a finite number from 0 on", lambda value: value >= 0.0),
+        _tolerance,
         default_text="0.0001",
-    ),
-    Flag(
-        "--n-features",
-        "n_features",
-        "the public number of columns",
-        ("n",),
-        whole(1),
-        default_text="the largest index of FILE",
     ),
 )
 PARTY_FLAGS = (
-    Flag(
-        "--parties",
-        "parties",
-        "how many share the columns equally, or the columns of each",
-        ("K|n,n,...",),
-        reader(_parties, "a whole number above 0, nor a list of them like 66,57"),
-    ),
-    Flag(
-        "--problem",
+    PARTIES,
+    _setting(
         "problem",
-        "l1: --eta is for all the weights; product: for those of each party",
-        ("name",),
+        "name",
+        "l1: --radius is for all the weights; product: for those of each party",
         one_of(PROBLEMS),
         default_text=PROBLEMS[0],
     ),
-    Flag(
-        "--sketch",
+    _setting(
         "sketch",
+        "m",
         "how many numbers stand for a column",
-        ("m",),
         whole(1),
         default_text="all of it, with --epsilon from public numbers",
     ),
-    Flag(
-        "--sketch-seed",
-        "sketch_seed",
-        "the public seed of the sketch",
-        ("n",),
-        whole(0),
-        default_text="0",
-    ),
-    Flag(
-        "--tau",
+    _setting("sketch_seed", "n", "the public seed of the sketch", whole(0), default_text="0"),
+    _setting(
         "tau",
-        "how many of its columns a party looks at in a round",
-        ("n",),
+        "n",
+        "how many of its columns a party looks at in a round, drawn by --seed",
         whole(1),
         default_text="all",
     ),
-    Flag(
-        "--send",
+    _setting(
         "send",
+        "who",
         "all: every party its column; winner: scores first, then one column",
-        ("who",),
         one_of(SENDERS),
         default_text=SENDERS[0],
     ),
@@ -112,59 +82,18 @@ PARTY_FLAGS = (
     ),
 )
 PRIVACY_FLAGS = (
-    Flag("--epsilon", "epsilon", "of the whole run", ("x",), positive),
-    Flag(
-        "--delta",
-        "delta",
-        "of the whole run; without --parties it may be left out",
-        ("x",),
-        number("a number between 0 and 1, neither included", lambda value: 0.0 < value < 1.0),
-    ),
-    Flag(
-        "--entry-bound",
+    _setting("epsilon", "x", "of the whole run", positive),
+    _setting("delta", "x", "of the whole run; without --parties it may be left out", share),
+    _setting(
         "entry_bound",
+        "x",
         "public bound on the values of FILE; larger ones are refused; required",
-        ("x",),
         positive,
     ),
-    Flag(
-        "--label-bound",
-        "label_bound",
-        "public bound on its targets, which are then protected too",
-        ("x",),
-        positive,
+    _setting(
+        "label_bound", "x", "public bound on its targets, which are then protected too", positive
     ),
-    Flag(
-        "--public-labels",
-        "public_labels",
-        "with --parties, in its place: targets are public, not protected",
+    _setting(
+        "public_labels", "", "with --parties, in its place: targets are public, not protected"
     ),
-    Flag("--ledger", "ledger", "charge the run to this ledger (dpsvm budget)", ("file",), str),
-    Flag(
-        "--seed",
-        "random_state",
-        "of the noise, for experiments only, and of what --tau looks at",
-        ("n",),
-        whole(0),
-    ),
-)
-OUTPUT_FLAGS = (
-    Flag("--test", "test", "held-out rows; the losses on them are printed too", ("file",), str),
-    Flag(
-        "--compare",
-        "compare",
-        "with --epsilon: also what is printed without it, outside the guarantee",
-        default=False,
-    ),
-    Flag("--json", "json", "write everything, every round included", ("file",), str),
-    Flag(
-        "--model",
-        "model",
-        "write the weights as a LIBSVM model file, which dpsvm predict reads",
-        ("file",),
-        str,
-    ),
-    Flag("--plot", "plot", "write a picture (matplotlib)", ("file",), str),
-    Flag("-q", "quiet", "print nothing", default=False),
-    Flag("--quiet", "quiet", "the same", default=False),
 )

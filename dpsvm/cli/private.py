@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sys
-import textwrap
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -22,7 +21,8 @@ from dpsvm._errors import LibsvmFormatError
 from dpsvm._streams import atomic_write
 from dpsvm._version import __version__
 from dpsvm.cli.budget import ChargedLedger, charge_told, charged_fit, open_ledger
-from dpsvm.cli.files import read_private, require_apart, require_folder
+from dpsvm.cli.files import read_private, require_apart, require_folder, unknown_label
+from dpsvm.cli.layout import line
 from dpsvm.cli.options import UsageError
 from dpsvm.cli.private_flags import parse_private
 from dpsvm.privacy.estimators import PrivateSVC
@@ -61,11 +61,10 @@ _WIDTH = (
     "the number of features, {0}, is the largest index of some row: the guarantee holds if that "
     "number is public, which --n-features {0} states"
 )
-_LABEL_WIDTH, _LINE_WIDTH = 24, 100
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Job:
+class _Request:
     """What the command line asks for."""
 
     settings: dict[str, Any]  # of PrivateSVC
@@ -81,42 +80,46 @@ class _Job:
 
 def run(arguments: list[str]) -> None:
     """Carry out the command."""
-    job = _read_job(arguments)
-    if job.plan is not None:
-        assert job.n_features is not None  # --plan was refused without it
-        print(PrivateSVC.plan(n=job.plan, d=job.n_features, **job.settings))
+    request = _read_request(arguments)
+    if request.plan is not None:
+        assert request.n_features is not None  # --plan was refused without it
+        print(PrivateSVC.plan(n=request.plan, d=request.n_features, **request.settings))
         return
-    for path in (job.json, job.model):
+    for path in (request.json, request.model):
         if path is not None:
             require_folder(path)
-    ledger = None if job.ledger is None else open_ledger(job.ledger)
-    X, y = _read_rows(job.data, job.n_features, job.settings["classes"])
-    if job.n_features is None:
-        _say(f"warning: {job.data}: {_WIDTH.format(X.shape[1])}")
-    with charge_told(_NAME, job.ledger, ledger):
-        model = _fit(job, X, y, ledger)
-        save_private(model, job.model)
-    if job.json is not None:
-        with atomic_write(job.json) as file:
-            file.write(dumps({"model": job.model, "dpsvm": __version__} | model.privacy_report_))
-    if not job.quiet:
+    ledger = None if request.ledger is None else open_ledger(request.ledger)
+    X, y = _read_rows(request.data, request.n_features, request.settings["classes"])
+    if request.n_features is None:
+        _say(f"warning: {request.data}: {_WIDTH.format(X.shape[1])}")
+    with charge_told(_NAME, request.ledger, ledger):
+        model = _fit(request, X, y, ledger)
+        save_private(model, request.model)
+    if request.json is not None:
+        with atomic_write(request.json) as file:
+            file.write(
+                dumps({"model": request.model, "dpsvm": __version__} | model.privacy_report_)
+            )
+    if not request.quiet:
         print("\n".join(_report_lines(model.privacy_report_)))
         if ledger is not None:
-            print(_line("ledger", f"{job.ledger}: {ledger.remaining():g} is left"))
-        print(_line("model", job.model))
+            print(line("ledger", f"{request.ledger}: {ledger.remaining():g} is left"))
+        print(line("model", request.model))
 
 
-def _fit(job: _Job, X: Any, y: NDArray[np.int64], ledger: ChargedLedger | None) -> PrivateSVC:
-    model = PrivateSVC(**job.settings, accountant=ledger, random_state=job.seed)
-    if job.seed is not None:
+def _fit(
+    request: _Request, X: Any, y: NDArray[np.int64], ledger: ChargedLedger | None
+) -> PrivateSVC:
+    model = PrivateSVC(**request.settings, accountant=ledger, random_state=request.seed)
+    if request.seed is not None:
         _say(f"warning: {_SEEDED}")
 
-    with warnings.catch_warnings(), charged_fit(_NAME, job.ledger, ledger):
+    with warnings.catch_warnings(), charged_fit(_NAME, request.ledger, ledger):
         warnings.simplefilter("ignore", PrivacyLeakWarning)  # said above, in terms of flags
         return model.fit(X, y)
 
 
-def _read_job(arguments: list[str]) -> _Job:
+def _read_request(arguments: list[str]) -> _Request:
     values, operands = parse_private(arguments)
     if len(operands) > 2:
         raise UsageError(f"unexpected {operands[2]!r} ({_USAGE})")
@@ -145,7 +148,7 @@ def _read_job(arguments: list[str]) -> _Job:
     model = model or os.path.basename(data) + ".model"
     files = {"FILE": data, "--ledger": kept["ledger"], "MODEL": model, "--json": kept["json"]}
     require_apart(files)
-    return _Job(settings=settings, n_features=n_features, data=data, model=model, **kept)
+    return _Request(settings=settings, n_features=n_features, data=data, model=model, **kept)
 
 
 def _read_rows(
@@ -153,12 +156,8 @@ def _read_rows(
 ) -> tuple[sparse.csr_array, NDArray[np.int64]]:
     """The rows and labels of a data file, with as many features and such labels as are public."""
     rows, labels, line_of = read_private(path, n_features)
-    unknown = np.flatnonzero(~np.isin(labels, classes))
-    if unknown.size:
-        row = int(unknown[0])
-        listed = ",".join(map(str, classes))
-        reason = f"label {labels[row]:g} is not in --classes {listed}"
-        raise LibsvmFormatError(path, line_of(row), reason)
+    if (refused := unknown_label(labels, classes)) is not None:
+        raise LibsvmFormatError(path, line_of(refused[0]), refused[1])
     return rows, labels.astype(np.int64)
 
 
@@ -166,33 +165,21 @@ def _report_lines(report: Mapping[str, Any]) -> Iterator[str]:
     """What is guaranteed, what it took, and what is not covered, for a terminal."""
     public = ", ".join(f"{name} {_shown(value)}" for name, value in report["public"].items())
     noise = f"{report['noise_law']}, scale {report['noise_scale']:.6g}"
-    yield _line("guarantee", report["guarantee"])
-    yield _line("method", report["method"])
-    yield _line("noise", f"{noise}, from {report['noise_source']}")
-    yield _line("noise a weight", f"at most {report['weight_noise']:.4g} (root mean square)")
-    yield _line("budget", report["budget_split"])
+    yield line("guarantee", report["guarantee"])
+    yield line("method", report["method"])
+    yield line("noise", f"{noise}, from {report['noise_source']}")
+    yield line("noise a weight", f"at most {report['weight_noise']:.4g} (root mean square)")
+    yield line("budget", report["budget_split"])
     for name, value in report.items():
         if name not in _TOLD_IN_WORDS:
-            yield _line(name.replace("_", " "), _shown(value))
-    yield _line("public inputs", public)
-    yield _line("withheld", report["withheld"])
-    yield _line("not covered", f"{_ELSEWHERE} {report['floating_point']}")
+            yield line(name.replace("_", " "), _shown(value))
+    yield line("public inputs", public)
+    yield line("withheld", report["withheld"])
+    yield line("not covered", f"{_ELSEWHERE} {report['floating_point']}")
 
 
 def _say(text: str) -> None:
     print(f"{_NAME}: {text}", file=sys.stderr)
-
-
-def _line(label: str, text: str) -> str:
-    indent = " " * _LABEL_WIDTH
-    return textwrap.fill(
-        text,
-        _LINE_WIDTH,
-        initial_indent=label.ljust(_LABEL_WIDTH),
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
 
 
 def _shown(value: Any) -> str:

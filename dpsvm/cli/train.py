@@ -12,14 +12,14 @@ import numpy as np
 
 from dpsvm.cli.files import read_problem, require_folder, require_serials_in_range
 from dpsvm.cli.log import Log
-from dpsvm.cli.options import SEE_HELP, UsageError, help_lines, parse
+from dpsvm.cli.options import SEE_HELP, UsageError, help_page, parse
 from dpsvm.cli.scores import mean_squared_error, n_correct, squared_correlation
 from dpsvm.cli.train_flags import DPSVM_FLAGS, LIBSVM_FLAGS, asks_for_private
 from dpsvm.progress import Monitor, solver_progress
 from dpsvm.svm.parameters import CLASSIFIERS, Parameters
 from dpsvm.svm.patience import Patience
-from dpsvm.svm.threads import thread_count
 from dpsvm.svm.training import Problem, Trainer
+from dpsvm.threads import thread_count
 from dpsvm.warnings import dpwss_notice
 
 _USAGE = "usage: dpsvm train [flags] FILE [MODEL]"
@@ -31,33 +31,26 @@ def help_text() -> str:
     from dpsvm.cli.private_flags import MACHINE_FLAGS, PRIVATE_FLAGS, SHARED_FLAGS
 
     carried_over = " ".join(flag.spelling for flag in (*MACHINE_FLAGS, *SHARED_FLAGS))
-    return "\n".join(
-        [
-            _USAGE,
-            "",
-            "Trains on FILE, in LIBSVM's format, plain or compressed (.gz, .bz2, .xz), and writes",
-            "MODEL (default: the name of FILE with .model, in this folder).",
-            "",
-            "LIBSVM's flags",
-            *help_lines(LIBSVM_FLAGS),
-            "",
-            "Further flags",
-            *help_lines(DPSVM_FLAGS),
-            "",
-            "With a privacy guarantee",
-            f"  Of the flags above {carried_over} go with --private; -t is then 0 (linear)",
-            "  or 2 (rbf through random features, with -g), -c follows from epsilon unless given,",
-            "  --seed is for experiments, and --json writes the privacy report. A linear model is",
-            "  written as a LIBSVM model file, one on random features as JSON.",
-            *help_lines(PRIVATE_FLAGS),
-            "",
-            "The exit code is 0, 2 for an error and 130 when interrupted.",
-        ]
+    return help_page(
+        _USAGE,
+        "Trains on FILE, in LIBSVM's format, plain or compressed (.gz, .bz2, .xz), and writes "
+        "MODEL (default: the name of FILE with .model, in this folder).",
+        ("LIBSVM's flags", LIBSVM_FLAGS),
+        ("Further flags", DPSVM_FLAGS),
+        (
+            "With a privacy guarantee\n"
+            f"Of the flags above {carried_over} go with --private; -t is then 0 (linear) or 2 (rbf "
+            "through random features, with -g), -c follows from epsilon unless given, --seed is "
+            "for experiments, and --json writes the privacy report. A linear model is written as "
+            "a LIBSVM model file, one on random features as JSON.",
+            PRIVATE_FLAGS,
+        ),
+        ending="The exit code is 0, 2 for an error and 130 when interrupted.",
     )
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Job:
+class _Request:
     """What the command line asks for."""
 
     parameters: Parameters
@@ -79,46 +72,46 @@ def run(arguments: list[str]) -> None:
 
         private.run(arguments)
         return
-    job = _read_job(arguments)
-    for path in (job.json, job.model if job.n_folds is None else None):
+    request = _read_request(arguments)
+    for path in (request.json, request.model if request.n_folds is None else None):
         if path is not None:
             require_folder(path)
-    log = Log(job.parameters.machine, job.quiet)
-    if job.parameters.selector == "dpwss":
-        log.warn(dpwss_notice(job.parameters.selection_epsilon, job.parameters.kernel))
-    problem = _read_problem(job, log)
-    job = replace(job, parameters=_completed(job, problem))
+    log = Log(request.parameters.machine, request.quiet)
+    if request.parameters.selector == "dpwss":
+        log.warn(dpwss_notice(request.parameters.selection_epsilon, request.parameters.kernel))
+    problem = _read_problem(request, log)
+    request = replace(request, parameters=_completed(request, problem))
     trainer = Trainer(
-        parameters=job.parameters,
-        class_weight=job.class_weight,
-        seed=job.seed,
-        threads=thread_count(None) if job.threads is None else job.threads,
+        parameters=request.parameters,
+        class_weight=request.class_weight,
+        seed=request.seed,
+        threads=thread_count(None) if request.threads is None else request.threads,
         listener=log,
-        watch=lambda: _watched(job, log),
+        watch=lambda: _watched(request, log),
     )
     try:
-        if job.n_folds is None:
-            outcome = _train(trainer, problem, job.model)
+        if request.n_folds is None:
+            outcome = _train(trainer, problem, request.model)
         else:
-            outcome = _cross_validate(trainer, problem, job.n_folds, log)
+            outcome = _cross_validate(trainer, problem, request.n_folds, log)
     except ValueError as error:
-        raise ValueError(f"{job.data}: {error}") from error
-    log.warn_of_unfinished(job.parameters.tol)
-    if job.json is not None:
+        raise ValueError(f"{request.data}: {error}") from error
+    log.warn_of_unfinished(request.parameters.tol)
+    if request.json is not None:
         from dpsvm.cli.facts import write_facts
 
-        write_facts(job.json, trainer, problem, job.data, log, outcome)
+        write_facts(request.json, trainer, problem, request.data, log, outcome)
 
 
 @contextmanager
-def _watched(job: _Job, log: Log) -> Iterator[Monitor]:
+def _watched(request: _Request, log: Log) -> Iterator[Monitor]:
     """Progress on a terminal, or dots as they come, and a word on a problem that takes very long.
 
     The problems of probability estimates are told of before those they are for, and solved after.
     """
-    with solver_progress(not job.quiet) as display:
-        monitor = display or (None if job.parameters.probability else log.progress)
-        yield Patience(monitor, tol=job.parameters.tol, tell=log.warn)
+    with solver_progress(not request.quiet) as display:
+        monitor = display or (None if request.parameters.probability else log.progress)
+        yield Patience(monitor, tol=request.parameters.tol, tell=log.warn)
 
 
 def _parse(arguments: list[str]) -> tuple[dict[str, Any], list[str]]:
@@ -130,7 +123,7 @@ def _parse(arguments: list[str]) -> tuple[dict[str, Any], list[str]]:
         return parse_plain(arguments)
 
 
-def _read_job(arguments: list[str]) -> _Job:
+def _read_request(arguments: list[str]) -> _Request:
     values, operands = _parse(arguments)
     if not operands:
         raise UsageError(f"FILE is missing ({_USAGE}){SEE_HELP}")
@@ -142,26 +135,28 @@ def _read_job(arguments: list[str]) -> _Job:
     if parameters.machine == "one-class" and parameters.probability:
         raise UsageError("-b 1: a one-class machine gives no probability estimates")
     model = operands[1] if len(operands) == 2 else os.path.basename(operands[0]) + ".model"
-    return _Job(parameters=parameters, data=operands[0], model=model, max_iter=max_iter, **values)
+    return _Request(
+        parameters=parameters, data=operands[0], model=model, max_iter=max_iter, **values
+    )
 
 
-def _read_problem(job: _Job, log: Log) -> Problem:
-    classifier = job.parameters.machine in CLASSIFIERS
-    precomputed = job.parameters.kernel == "precomputed"
-    problem = read_problem(job.data, classes=classifier, precomputed=precomputed)
-    require_serials_in_range(job.data, problem)
+def _read_problem(request: _Request, log: Log) -> Problem:
+    classifier = request.parameters.machine in CLASSIFIERS
+    precomputed = request.parameters.kernel == "precomputed"
+    problem = read_problem(request.data, classes=classifier, precomputed=precomputed)
+    require_serials_in_range(request.data, problem)
     if classifier:
-        for label in job.class_weight:
+        for label in request.class_weight:
             if not np.any(problem.y == label):
                 log.warn(f"class label {label} specified in weight is not found")
     return problem
 
 
-def _completed(job: _Job, problem: Problem) -> Parameters:
+def _completed(request: _Request, problem: Problem) -> Parameters:
     """The parameters with LIBSVM's defaults for what depends on the data."""
-    parameters = job.parameters
+    parameters = request.parameters
     n_rows, n_features = problem.X.shape
-    max_iter = job.max_iter
+    max_iter = request.max_iter
     if max_iter is None:
         variables = 2 * n_rows if parameters.machine.endswith("svr") else n_rows
         max_iter = max(_LEAST_CAP, 100 * variables)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from dpsvm.admm.sharing.privacy import MODES
+from dataclasses import replace
+
+from dpsvm.admm import SharingADMMClassifier
 from dpsvm.admm.sharing.regularisers import PENALTIES, Ball, Box
-from dpsvm.admm.sharing.terms import METHODS
-from dpsvm.cli.options import Flag, number, one_of, positive, reader, whole
+from dpsvm.cli.distributed_flags import settings_of, share
+from dpsvm.cli.options import Flag, number, one_of, positive, reader
+from dpsvm.cli.parties import PARTIES
 from dpsvm.losses import PREDICTION_LOSSES
-
-
-def _sizes(text: str) -> tuple[int, ...]:
-    sizes = tuple(int(part) for part in text.split(","))
-    if min(sizes) < 1:
-        raise ValueError
-    return sizes
 
 
 def _interval(text: str) -> Box:
@@ -22,28 +18,20 @@ def _interval(text: str) -> Box:
 
 
 _relaxation = number("a number between 0 and 2", lambda value: 0.0 < value < 2.0)
-_tolerance = number("a finite number from 0 on", lambda value: value >= 0.0)
+_setting = settings_of(SharingADMMClassifier)
 
 MODEL_FLAGS = (
-    Flag(
-        "--split",
-        "split",
-        "columns of each party, separated by commas; required",
-        ("n,n,...",),
-        reader(_sizes, "a list of whole numbers above 0, like 66,57"),
-    ),
-    Flag(
-        "--loss",
+    replace(PARTIES, meaning=f"{PARTIES.meaning}; required"),
+    _setting(
         "loss",
-        " ".join(PREDICTION_LOSSES) + "; squared is a regression",
-        ("name",),
+        "name",
+        f"{' '.join(PREDICTION_LOSSES)}; squared is a regression",
         one_of(PREDICTION_LOSSES),
-        default="logistic",
     ),
-    Flag("--width", "width", "of a rounded corner", ("x",), positive, default=0.5),
-    Flag("--penalty", "penalty", " ".join(PENALTIES), ("name",), one_of(PENALTIES), default="l2"),
-    Flag("--lam", "lam", "weight of the penalty", ("x",), positive, default=1.0),
-    Flag("--weight", "weight", "weight of the losses", ("x",), positive, default=1.0),
+    _setting("width", "x", "of a rounded corner", positive),
+    _setting("penalty", "name", " ".join(PENALTIES)),
+    _setting("lam", "x", "strength of the penalty", positive),
+    _setting("C", "x", "weight of the losses", positive),
     Flag(
         "--box",
         "box",
@@ -60,84 +48,47 @@ MODEL_FLAGS = (
         lambda text: Ball(positive(text)),
         default_text="none",
     ),
-    Flag(
-        "--intercept-party",
+    _setting(
         "intercept_party",
+        "m",
         "the party, from 0 on, that adds a constant column",
-        ("m",),
-        whole(0),
         default_text="none",
     ),
 )
 RUN_FLAGS = (
-    Flag(
-        "--method",
-        "method",
-        "sharing, or jacobi: the paper's, which can diverge",
-        ("name",),
-        one_of(METHODS),
-        default="sharing",
-    ),
-    Flag("--rounds", "rounds", "the most rounds", ("n",), whole(1), default=20),
-    Flag("--tol", "tol", "stop at residuals of this size", ("x",), _tolerance, default=0.0),
-    Flag(
-        "--rho", "rho", "the step", ("x",), positive, default="auto", default_text="from the loss"
-    ),
-    Flag(
-        "--kappa",
+    _setting("method", "name", "sharing, or jacobi: the paper's, which can diverge"),
+    _setting("rounds", "n", "the most rounds"),
+    _setting("tol", "x", "stop at residuals of this size"),
+    _setting("rho", "x", "the step", positive, default_text="from the loss"),
+    _setting(
         "kappa",
+        "x",
         "times rho that a party resists a change",
-        ("x",),
         positive,
         default_text="the parties, 1 with --method jacobi",
     ),
-    Flag("--adaptive-rho", "adaptive_rho", "balance the residuals by changing rho", default=False),
-    Flag(
-        "--relaxation",
+    _setting("adaptive_rho", "", "balance the residuals by changing rho"),
+    _setting(
         "relaxation",
+        "x",
         "over-relaxation",
-        ("x",),
         _relaxation,
         default_text="1.8; 1 with --privacy, or a kappa other than the parties",
     ),
 )
 PRIVACY_FLAGS = (
-    Flag(
-        "--privacy",
-        "privacy",
-        "row: one row of one party; column: one column; paper: no guarantee",
-        ("mode",),
-        one_of(MODES),
-    ),
-    Flag(
-        "--epsilon",
-        "epsilon",
-        "of the whole run; with paper, of a round; required with --privacy",
-        ("x",),
-        positive,
-    ),
-    Flag(
-        "--delta",
-        "delta",
-        "likewise; required with --privacy",
-        ("x",),
-        number("a number between 0 and 1, neither included", lambda value: 0.0 < value < 1.0),
-    ),
-    Flag("--row-norm", "row_norm", "row: bound on the norm of a row", ("x",), positive),
-    Flag("--radius", "radius", "row: bound on the norm of a party's weights", ("x",), positive),
-    Flag("--target-bound", "target_bound", "row: clips a step's target", ("x",), positive),
-    Flag("--column-norm", "column_norm", "column: bound on a column's norm", ("x",), positive),
-    Flag("--target-norm", "target_norm", "column: clips a step's target", ("x",), positive),
-    Flag("--b1", "b1", "paper: bound on weights, predictions and dual", ("x",), positive),
-    Flag("--c1", "c1", "paper: bound on the penalty's second derivative", ("x",), positive),
-    Flag("--ledger", "ledger", "charge the run to this ledger (dpsvm budget)", ("file",), str),
-    Flag("--seed", "random_state", "of the noise, for experiments only", ("n",), whole(0)),
+    _setting("privacy", "mode", "row: one row of one party; column: one column; paper: none"),
+    _setting("epsilon", "x", "of the whole run; with paper, of a round; required", positive),
+    _setting("delta", "x", "likewise; required", share),
+    _setting("data_norm", "x", "row: bound on the norm of a row", positive),
+    _setting("radius", "x", "row: bound on the norm of a party's weights", positive),
+    _setting("target_bound", "x", "row: clips a step's target", positive),
+    _setting("column_norm", "x", "column: bound on a column's norm", positive),
+    _setting("target_norm", "x", "column: clips a step's target", positive),
+    _setting("b1", "x", "paper: bound on weights, predictions and dual", positive),
+    _setting("c1", "x", "paper: bound on the penalty's second derivative", positive),
 )
-OUTPUT_FLAGS = (
-    Flag("--test", "test", "held-out rows; their losses are printed too", ("file",), str),
+CHECK_FLAGS = (
     Flag("--more", "more", "also Gauss-Seidel and distributed SGD", default=False),
-    Flag("--diagnose", "diagnose", "check what the paper's theorem assumes", default=False),
-    Flag("--json", "json", "write everything, every round included", ("file",), str),
-    Flag("--plot", "plot", "write a picture (matplotlib)", ("file",), str),
-    Flag("-q", "quiet", "print nothing", default=False),
+    _setting("diagnose", "", "check what the paper's theorem assumes"),
 )

@@ -16,6 +16,7 @@ from dpsvm.federation.job import Job
 from dpsvm.federation.messages import Array, Message, Scalar
 from dpsvm.federation.site import Price, Refusal, Site
 from dpsvm.privacy.noise import Noise
+from dpsvm.privacy.release import report_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,8 +103,8 @@ def told_privacy(calibration: Any) -> dict[str, Any]:
     if calibration is None:
         return {"guarantee": None, "privacy": None}
     source = "a secret key of each site, from the operating system's entropy"
-    report = calibration.report(seeded=False) | {"noise_source": source}
-    return {"guarantee": str(calibration.guarantee), "privacy": report}
+    report = report_of(calibration.guarantee, calibration.figures, seeded=False, source=source)
+    return {"guarantee": report["guarantee"], "privacy": report}
 
 
 _MODULES = {

@@ -6,10 +6,8 @@ The proofs, and what is neighbouring to what, stand in :mod:`~dpsvm.frank_wolfe.
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -41,14 +39,10 @@ from dpsvm.frank_wolfe.sketches import Sketch
 from dpsvm.frank_wolfe.steps import Diminishing, check_steps
 from dpsvm.frank_wolfe.theory import DistributedSizes, central_rounds
 from dpsvm.privacy.accountant import BudgetAccountant
-from dpsvm.privacy.accounting import Event
 from dpsvm.privacy.guarantee import Guarantee, check_epsilon
-from dpsvm.privacy.noise import Noise
-from dpsvm.privacy.selection import warn_if_searched, warn_of_seed
+from dpsvm.privacy.release import Release
 
 Array = NDArray[np.float64]
-
-_OURS = ("dpsvm.", "sklearn.")  # what stands between a warning and whoever it is for
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -114,8 +108,8 @@ class PrivateFrankWolfe:
                 rho=None if self.delta is None else concentrated_budget(self.epsilon, self.delta),
             )
         calibration = CentralCalibration.of(rounds, sensitivity, self.epsilon, self.delta)
-        noise = Noise(self.random_state)
-        charge(self, noise, calibration.event, calibration.guarantee)
+        release = Release.of(self, calibration)
+        noise = release.charge()
         point, step, choices = f.track(np.zeros(f.n_features)), Diminishing(), []
         for t in range(calibration.rounds):
             place, sign = choose_vertex(
@@ -125,11 +119,12 @@ class PrivateFrankWolfe:
             point.toward(choices[-1], step(t))
             if watch is not None:
                 watch(t + 1, point.x.copy())
+        assert release.guarantee is not None
         return PrivateResult(
             x=point.x,
             choices=choices,
-            guarantee=calibration.guarantee,
-            report=calibration.report(),
+            guarantee=release.guarantee,
+            report=release.report,
         )
 
 
@@ -199,7 +194,12 @@ class PrivateDistributedFrankWolfe:
             self.label_bound,
             cache=self.cache,
         )
-        noise = Noise(self.random_state)
+        for table in tables:
+            check_entries(table, calibration.entry_bound, "entry_bound")
+        calibration.check_labels(target)
+        check_steps(self.step, rounds, share)
+        release = Release.of(self, calibration)
+        noise = release.charge()
         seeds = (noise.uniform(4) * 2.0**52).astype(np.int64)  # for which columns are looked at
         rng = np.random.default_rng(seeds.tolist())
         parties = [
@@ -214,14 +214,11 @@ class PrivateDistributedFrankWolfe:
             )
             for k, table in enumerate(tables)
         ]
-        calibration.check_labels(target)
-        check_steps(self.step, rounds, share)
-        report = calibration.report(seeded=noise.seeded)
-        charge(self, noise, calibration.event, calibration.guarantee)
         goal = calibration.release_labels(target, noise)
         coordinator = make_coordinator(self, goal, len(target), sizes)
         noted = watched_run(coordinator, parties, calibration.rounds, watch, stoppable=False)
-        return make_result(coordinator, noted, guarantee=calibration.guarantee, report=report)
+        report = release.report
+        return make_result(coordinator, noted, guarantee=release.guarantee, report=report)
 
     def _plan(self, sizes: Sequence[int], target: Array, share: float) -> tuple[int, int | None]:
         """T and m, as they are set or as theory proposes them."""
@@ -259,23 +256,3 @@ def check_labels(public: Any, bound: Any) -> None:
         raise ValueError(
             f"labels are public or protected, got public_labels=True and label_bound={bound!r}"
         )
-
-
-def charge(solver: Any, noise: Noise, event: Event, guarantee: Guarantee) -> None:
-    """Charge the accountant of a run that is about to begin; warn of a seed."""
-    if noise.seeded:
-        warn_of_seed(stacklevel=_caller())
-    warn_if_searched(stacklevel=_caller())
-    if solver.accountant is not None:
-        solver.accountant.spend(
-            event, label=type(solver).__name__, neighbouring=guarantee.neighbouring
-        )
-
-
-def _caller() -> int:
-    """How many frames above :func:`charge` a solver or an estimator was called from."""
-    frame: FrameType | None = sys._getframe(1)
-    level = 0
-    while frame is not None and f"{frame.f_globals.get('__name__')}.".startswith(_OURS):
-        frame, level = frame.f_back, level + 1
-    return level + 1

@@ -13,20 +13,20 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_array, check_consistent_length, check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _num_samples, column_or_1d, validate_data
 
 from dpsvm._result import Report, Solution
-from dpsvm._sklearn import CallbackSupportMixin
+from dpsvm._sklearn import CallbackSupportMixin, one_of
 from dpsvm.progress import solver_progress
+from dpsvm.rows import FLOAT_TYPES, core_rows, scale_gamma
 from dpsvm.svm.callbacks import Subtasks, print_reports
 from dpsvm.svm.fitted import FittedSVM, Floats, Kernel
 from dpsvm.svm.parameters import CLASSIFIERS, RANDOM_SELECTORS, TABLE, Parameters
 from dpsvm.svm.patience import Patience, stall_notice
-from dpsvm.svm.rows import FLOAT_TYPES, core_rows, scale_gamma
 from dpsvm.svm.solving import NOT_FINITE, CoreFit
-from dpsvm.svm.threads import thread_count
 from dpsvm.svm.warm_start import Previous
+from dpsvm.threads import thread_count
 from dpsvm.warnings import PrivacyLeakWarning, dpwss_notice
 
 Rows = NDArray[np.intp]
@@ -55,7 +55,7 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **constraints(*_settings),
         "kernel": [*constraints("kernel")["kernel"], callable],
-        "gamma": [StrOptions({"scale", "auto"}), *constraints("gamma")["gamma"]],
+        "gamma": [one_of("scale", "auto"), *constraints("gamma")["gamma"]],
         "warm_start": ["boolean"],
         "verbose": ["verbose"],
         "random_state": ["random_state"],

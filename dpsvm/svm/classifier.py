@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from dpsvm._sklearn import PROBABILITY_DEPRECATED
+from dpsvm._sklearn import PROBABILITY_DEPRECATED, one_of
 from dpsvm.svm.base import BaseSVM, Rows
 from dpsvm.svm.calibration import pair_sigmoids
 from dpsvm.svm.fitted import Floats
@@ -46,8 +46,8 @@ class BaseSVC(ClassifierMixin, BaseSVM):  # type: ignore[misc]
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseSVM._parameter_constraints,
-        "class_weight": [StrOptions({"balanced"}), dict, None],
-        "decision_function_shape": [StrOptions({"ovr", "ovo"})],
+        "class_weight": [one_of("balanced"), dict, None],
+        "decision_function_shape": [one_of("ovr", "ovo")],
         "break_ties": ["boolean"],
         "probability": ["boolean", Hidden(StrOptions({"deprecated"}))],
     }

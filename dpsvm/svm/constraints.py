@@ -80,9 +80,9 @@ class Names:
         return isinstance(value, str) and value in self.names
 
     def to_sklearn(self) -> Any:
-        from sklearn.utils import _param_validation
+        from dpsvm._sklearn import one_of
 
-        return _param_validation.StrOptions(set(self.names))
+        return one_of(*self.names)
 
     def __str__(self) -> str:
         return f"a str among {{{', '.join(map(repr, self.names))}}}"

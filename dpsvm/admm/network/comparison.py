@@ -38,8 +38,8 @@ class Outcome:
     """How one model did; for the nodes alone, the mean over the nodes."""
 
     name: str
-    objective: float  # sum_i O_i
-    train_loss: float  # mean over the nodes of the mean loss on their rows
+    objective: float = math.nan  # sum_i O_i; nan if it was not asked for
+    train_loss: float = math.nan  # mean over the nodes of the mean loss on their rows; likewise
     test_loss: float | None = None
     test_error: float | None = None
 
@@ -50,7 +50,7 @@ class Comparison:
 
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((60, 2))
-    >>> found = compare(NetworkADMM(iterations=99), X, X.sum(axis=1) > 0)
+    >>> found = compare(NetworkADMM(rounds=99), X, X.sum(axis=1) > 0)
     >>> [outcome.name for outcome in found.outcomes][:2]
     ['network', 'all rows in one place']
     >>> found.gap("network") < 1e-6
@@ -63,13 +63,20 @@ class Comparison:
     def __getitem__(self, name: str) -> Outcome:
         return next(outcome for outcome in self.outcomes if outcome.name == name)
 
+    @property
+    def measured(self) -> bool:
+        """Whether there are figures on the training data."""
+        return len(self.outcomes) > 1
+
     def gap(self, name: str) -> float:
-        """How far an objective lies above the central one, relatively."""
-        return self[name].objective / self[CENTRAL].objective - 1.0
+        """How far an objective lies above the central one, relatively; nan if not asked for."""
+        return self[name].objective / self[CENTRAL].objective - 1.0 if self.measured else math.nan
 
     @property
-    def verdict(self) -> str:
+    def verdict(self) -> str | None:
         """Whether the messages were worth it, by the test loss if there is one."""
+        if not self.measured:
+            return None
         others = [other.name for other in (self[MEAN_OF_LOCAL], self[ALONE]) if self._worse(other)]
         if len(others) == 2:
             return f"the network beats the {MEAN_OF_LOCAL} and {ALONE}"
@@ -78,10 +85,8 @@ class Comparison:
         return f"the network beats only {others[0]}"
 
     def _worse(self, other: Outcome) -> bool:
-        own = self[NETWORK]
-        if own.test_loss is None or other.test_loss is None:
-            return own.train_loss < other.train_loss
-        return own.test_loss < other.test_loss
+        figure = "train_loss" if other.test_loss is None else "test_loss"
+        return bool(getattr(self[NETWORK], figure) < getattr(other, figure))
 
 
 def compare(
@@ -91,12 +96,14 @@ def compare(
     nodes: Any = None,
     *,
     test: tuple[Any, Any] | None = None,
+    measured: bool | None = None,
     tick: Tick | None = None,
 ) -> Comparison:
     """Fit a network and the models to measure it against.
 
     test : held-out samples and their labels, seen by no fit.
-    tick : called after every iteration of the network.
+    measured : whether any figure is computed on X and y; None is True unless the model is private
+    tick : called after every round of the network.
 
     >>> X, y = np.array([[-1.0, 0.5], [1.0, 0.5]] * 9), [0, 1] * 9
     >>> found = compare(NetworkADMM("ring", n_nodes=3), X, y, test=(X, y))
@@ -104,10 +111,16 @@ def compare(
     0.0
     """
     network = clone(model)
-    network._fit(X, y, nodes, test, tick)
+    measured = not network._private if measured is None else measured
+    network._fit(X, y, nodes, test, tick, measured=measured)
+    if not measured and test is None:
+        return Comparison(network, ())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit has said it all
         task = _Task(network, X, y, nodes, test)
+    if not measured:
+        loss, error = task.tested(task.network())
+        return Comparison(network, (Outcome(NETWORK, test_loss=loss, test_error=error),))
     local = task.local()
     alone = [task.outcome(ALONE, own) for own in local]
     outcomes = (
@@ -151,22 +164,22 @@ class _Task:
         return np.append(weights, self.model.intercept_ / constant)
 
     def central(self) -> Array:
-        return self._minimiser(self.samples, self.terms.rho)
+        return self._minimiser(self.samples, self.terms.lam)
 
     def local(self) -> list[Array]:
         """The minimiser of every O_i."""
-        own_share = self.terms.rho / len(self.samples)
+        own_share = self.terms.lam / len(self.samples)
         return [self._minimiser([own], own_share) for own in self.samples]
 
     def outcome(self, name: str, weights: Array) -> Outcome:
         objective = math.fsum(own.objective(self.terms, weights) for own in self.samples)
         loss = math.fsum(own.mean_loss(self.terms, weights) for own in self.samples)
-        return Outcome(name, objective, loss / len(self.samples), *self._tested(weights))
+        return Outcome(name, objective, loss / len(self.samples), *self.tested(weights))
 
     def _prepared(self, rows: Any) -> Any:
         return rows if self.preparation is None else self.preparation(rows)
 
-    def _minimiser(self, samples: Sequence[Samples], rho: float) -> Array:
+    def _minimiser(self, samples: Sequence[Samples], lam: float) -> Array:
         rows = [own.rows for own in samples]
         table = sp.vstack(rows, format="csr") if sp.issparse(rows[0]) else np.vstack(rows)
         objective = Objective(
@@ -174,14 +187,14 @@ class _Task:
             np.concatenate([own.signs for own in samples]),
             np.concatenate([np.full(own.size, self.terms.C / own.size) for own in samples]),
             self.loss,
-            rho,
+            lam,
             np.zeros(table.shape[1]),
             row_norm=max(1.0, *(own.longest for own in samples)),
         )
         solver = approach_hinge if self.loss.name == "hinge" else approach
         return solver(objective, float(self.model.tol), np.zeros(table.shape[1]))[0]
 
-    def _tested(self, weights: Array) -> tuple[float | None, float | None]:
+    def tested(self, weights: Array) -> tuple[float | None, float | None]:
         if self.test is None:
             return None, None
         decide, signs = self.test

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -13,11 +12,12 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dpsvm._sklearn import CallbackSupportMixin, with_callbacks
+from dpsvm._renamed import NETWORK, renamed
+from dpsvm._sklearn import CallbackSupportMixin, one_of, with_callbacks
 from dpsvm.admm.callbacks import Rounds, Tick
 from dpsvm.admm.network.graph import make_graph
 from dpsvm.admm.network.hinge import HINGE_TOL
@@ -42,15 +42,14 @@ from dpsvm.admm.network.theory import conditions
 from dpsvm.admm.sharing.blocks import is_blocks
 from dpsvm.losses import LOSSES, make_loss
 from dpsvm.privacy.accountant import BudgetAccountant
-from dpsvm.privacy.guarantee import keep_guarantee
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.preparation import Preparation
-from dpsvm.privacy.selection import warn_if_searched, warn_of_seed
-from dpsvm.svm.rows import core_rows
+from dpsvm.privacy.release import PrivateEstimator, Release, tell
+from dpsvm.rows import core_rows
+from dpsvm.warnings import warn_caller
 
 Array = NDArray[np.float64]
 
-_CALLER = 5  # frames from a warning to whoever called fit
 _GROWN = 100.0  # times over: penalties that leave the mean hardly any way to go
 _N_NODES = 5
 _GAMMA = 0.5
@@ -64,12 +63,12 @@ def _has_probabilities(model: NetworkADMM) -> bool:
     return True
 
 
-class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
+class NetworkADMM(PrivateEstimator, ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     """A binary linear classifier over samples that the nodes of a network hold.
 
-    Minimises sum_i O_i(f), O_i(f) = (C/B_i) sum_n l(y_n f . x_n) + (rho/N) |f|^2 / 2, B_i being the
-    number of samples of node i of N, by ADMM between neighbours: each iteration, every node sends
-    its weights along its edges, and nothing else leaves it. With recycling every second iteration
+    Minimises sum_i O_i(f), O_i(f) = (C/B_i) sum_n l(y_n f . x_n) + (lam/N) |f|^2 / 2, B_i being the
+    number of samples of node i of N, by ADMM between neighbours: each round, every node sends
+    its weights along its edges, and nothing else leaves it. With recycling every second round
     reads no data, and costs no privacy (Zhang, Khalili and Liu, Recycled ADMM). The names of the
     paper are presets: :func:`ADMM`, :func:`MADMM` (growing penalties), :func:`RADMM` (recycling)
     and :func:`MRADMM` (both).
@@ -80,12 +79,12 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
         Who talks to whom: "complete", "ring", "star" (node 0 in the centre), "path", "random", or
         the graph itself, connected and undirected.
     recycle : bool, default=True
-        Whether every second iteration recycles what was heard.
-    eta : float or array-like, default=0.5
-        The penalty: one number, one for each node, or a table of shape (updates, N) that does not
-        decrease.
+        Whether every second round recycles what was heard.
+    rho : float or array-like, default=0.5
+        The step, the eta of the paper: one number, one for each node, or a table of shape
+        (updates, N) that does not decrease.
     growth : float or array-like of shape (N,), default=1.0
-        q of eta q^k at update k; at least 1. Above 1 the nodes agree sooner, at a point that is not
+        q of rho q^k at update k; at least 1. Above 1 the nodes agree sooner, at a point that is not
         quite the minimiser, and farther from it the faster penalties grow.
     penalty : {"edge", "per-node"}, default="edge"
         The mean of both ends' penalties, or the paper's form, which leads to another point unless
@@ -99,9 +98,9 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
         Of the rounded corner of "huber" and "smooth"; None is 0.5.
     C : float, default=1.0
         Of the losses; at most the number of samples of every node.
-    rho : float, default=1.0
-        Of the regularisation.
-    iterations : int, default=50
+    lam : float, default=1.0
+        Of the regularisation; the rho of the paper.
+    rounds : int, default=50
         Of both kinds. The model is that of the last update.
     n_nodes : int or None, default=None
         How many nodes one table without ``nodes`` is dealt to; None is 5, or those of the graph.
@@ -134,7 +133,7 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
     tol : float, default=1e-9
         The gradient norm to which every node's minimiser is certified.
     track : bool, default=True
-        Whether ``history_`` is kept; it costs two products with every node's rows an iteration.
+        Whether ``history_`` is kept; it costs two products with every node's rows a round.
     random_state : None, int or Generator, default=None
         Of the noise; None draws it from the operating system, a seed is for experiments and warns.
 
@@ -147,10 +146,12 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
     coefs_, intercepts_ : ndarray of shape (N, n_features), ndarray of shape (N,)
         The weights of each node.
     history_ : History
-        Loss, objective, consensus, multipliers, privacy and test error of every iteration.
+        Loss, objective, consensus, multipliers, privacy and test error of every round.
     n_iter_, n_updates_, data_accesses_ : int
-        The iterations, fewer than asked for if a callback ended the run; how many of them read the
+        The rounds, fewer than asked for if a callback ended the run; how many of them read the
         data; and how often any node did.
+    stop_reason_ : str
+        "rounds" (all of them were made) or "stopped" (by a callback).
     objective_ : float or None
         sum_i O_i of the mean; None in a private mode, where it would be outside the guarantee.
     graph_, n_nodes_, node_sizes_ : Graph, int, list of int
@@ -168,7 +169,7 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
     >>> from dpsvm.admm import NetworkADMM
     >>> X = np.array([[-1.0, 0.0], [-0.5, -1.0], [0.5, 1.0], [1.0, 0.5]])
     >>> y = ["no", "no", "yes", "yes"]
-    >>> model = NetworkADMM("path", iterations=9).fit(X, y, nodes=[0, 1, 0, 1])
+    >>> model = NetworkADMM("path", rounds=9).fit(X, y, nodes=[0, 1, 0, 1])
     >>> model.predict(X)
     array(['no', 'no', 'yes', 'yes'], dtype='<U3')
     >>> model.n_updates_, model.data_accesses_
@@ -177,40 +178,41 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "recycle": ["boolean"],
-        "penalty": [StrOptions(set(FORMS))],
+        "penalty": [one_of(*FORMS)],
         "gamma": [Interval(Real, 0, None, closed="left"), None],
-        "loss": [StrOptions(set(LOSSES))],
+        "loss": [one_of(*LOSSES)],
         "width": [Interval(Real, 0, None, closed="neither"), None],
         "C": [Interval(Real, 1e-100, 1e100, closed="both")],
-        "rho": [Interval(Real, 1e-100, 1e100, closed="both")],
-        "iterations": [Interval(Integral, 1, None, closed="left")],
+        "lam": [Interval(Real, 1e-100, 1e100, closed="both")],
+        "rounds": [Interval(Integral, 1, None, closed="left")],
         "n_nodes": [Interval(Integral, 2, None, closed="left"), None],
         "graph_seed": [Interval(Integral, 0, None, closed="left"), None],
         "density": [Interval(Real, 0, 1, closed="both"), None],
         "start_seed": [Interval(Integral, 0, None, closed="left"), None],
         "data_norm": [Interval(Real, 1e-150, 1e150, closed="both"), None],
         "constant": [Interval(Real, 0, 1e100, closed="both")],
-        "privacy": [StrOptions(set(MODES)), None],
-        "bound": [StrOptions(set(BOUNDS)), None],
+        "privacy": [one_of(*MODES), None],
+        "bound": [one_of(*BOUNDS), None],
         "accountant": [BudgetAccountant, None],
         "tol": [Interval(Real, 1e-15, 1, closed="both")],
         "track": ["boolean"],
     }
 
+    @renamed(NETWORK)
     def __init__(
         self,
         graph: Any = "complete",
         *,
         recycle: bool = True,
-        eta: Any = 0.5,
+        rho: Any = 0.5,
         growth: Any = 1.0,
         penalty: str = "edge",
         gamma: float | None = None,
         loss: str = "logistic",
         width: float | None = None,
         C: float = 1.0,
-        rho: float = 1.0,
-        iterations: int = 50,
+        lam: float = 1.0,
+        rounds: int = 50,
         n_nodes: int | None = None,
         graph_seed: int | None = None,
         density: float | None = None,
@@ -230,15 +232,15 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
     ) -> None:
         self.graph = graph
         self.recycle = recycle
-        self.eta = eta
+        self.rho = rho
         self.growth = growth
         self.penalty = penalty
         self.gamma = gamma
         self.loss = loss
         self.width = width
         self.C = C
-        self.rho = rho
-        self.iterations = iterations
+        self.lam = lam
+        self.rounds = rounds
         self.n_nodes = n_nodes
         self.graph_seed = graph_seed
         self.density = density
@@ -256,14 +258,14 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
         self.track = track
         self.random_state = random_state
 
+    @property
+    def _private(self) -> bool:
+        return self.privacy is not None
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.classifier_tags.multi_class = False
         return tags
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "coef_")
 
     def fit(
         self,
@@ -272,6 +274,7 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
         nodes: Any = None,
         *,
         evaluate_on: tuple[Any, Any] | None = None,
+        measured: bool = False,
     ) -> Self:
         """Run the nodes in this process.
 
@@ -285,14 +288,16 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
             The number of the node that holds each sample of one table. Without it the samples are
             dealt to the nodes one after the other.
         evaluate_on : (X, y), optional
-            Data whose error and mean loss are noted in every iteration.
+            Data whose error and mean loss are noted in every round.
+        measured : bool, default=False
+            Whether a private fit also notes in ``history_`` what no guarantee covers.
 
         Returns
         -------
         self : object
             The fitted estimator.
         """
-        self._fit(X, y, nodes, evaluate_on)
+        self._fit(X, y, nodes, evaluate_on, measured=measured)
         return self
 
     @with_callbacks  # type: ignore[untyped-decorator]
@@ -303,10 +308,11 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
         nodes: Any,
         evaluate_on: tuple[Any, Any] | None,
         tick: Tick | None = None,
+        *,
+        measured: bool = False,
     ) -> None:
-        """Fit, and call ``tick`` after every iteration. What can be refused is, before a charge."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)  # a fit that fails leaves no fitted model
+        """Fit, and call ``tick`` after every round. What can be refused is, before a charge."""
+        self._forget()
         self._check_settings()
         tables, labels = self._shares(X, y, nodes)
         self.classes_ = two_classes(joined(labels), self.classes)
@@ -319,27 +325,30 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
             samples.append(Samples(made, signs_of(own, self.classes_)))
         evaluation = self._evaluation(evaluate_on, preparation)
         sizes = [own.size for own in samples]
-        calibration, noise = self._calibration(terms, sizes), Noise(self.random_state)
+        calibration = self._calibration(terms, sizes)
+        release = None if calibration is None else Release.of(self, calibration, self.privacy or "")
+        noise = Noise(self.random_state) if release is None else release.noise
         members = self._members(samples, terms, calibration, noise)
-        history = History(private=calibration is not None)
+        history = History(private=self._private, measured=measured or not self._private)
         spent = None if calibration is None else calibration.spent
         recorder = Recorder(history, spent, evaluation) if self.track else None
-        tasks = Rounds(self, terms.iterations, {"X": X, "y": y}, tick)
-        report = None if calibration is None else calibration.report(seeded=noise.seeded)
-        self._charge(calibration, noise)
+        tasks = Rounds(self, terms.rounds, {"X": X, "y": y}, tick)
+        if release is not None:
+            release.charge()
         self.n_iter_ = self._run(members, recorder, tasks)
+        self.stop_reason_ = "rounds" if self.n_iter_ == terms.rounds else "stopped"
         self._keep(members, history, preparation)
-        keep_guarantee(self, None if calibration is None else calibration.guarantee, report)
+        tell(self, release)
         tasks.close()
 
     def _run(self, members: list[Node], recorder: Recorder | None, tasks: Rounds) -> int:
         """The run. A callback may end it, unless it is private: what it goes by may be, too."""
 
-        def watch(iteration: int, nodes: Sequence[Node]) -> bool:
+        def watch(round: int, nodes: Sequence[Node]) -> bool:
             if recorder is not None:
-                recorder(iteration, nodes)
+                recorder(round, nodes)
             stop = tasks.end() and self.privacy is None
-            if iteration < nodes[0].terms.iterations and not stop:
+            if round < nodes[0].terms.rounds and not stop:
                 tasks.begin()
             return stop
 
@@ -435,28 +444,27 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
                     f"C must be at most the number of samples of every node, got {self.C!r} for "
                     f"the {size} of node {node}"
                 )
-        updates = updates_in(int(self.iterations), recycle=bool(self.recycle))
-        table = schedule(self.eta, self.growth, updates, graph.n_nodes)
+        updates = updates_in(int(self.rounds), recycle=bool(self.recycle))
+        table = schedule(self.rho, self.growth, updates, graph.n_nodes)
         penalties = Penalties(graph, table, self.penalty)
         elsewhere = penalties.wrong_limit()
         if elsewhere is not None:
-            warnings.warn(elsewhere, ConvergenceWarning, stacklevel=_CALLER)
+            warn_caller(elsewhere, ConvergenceWarning)
         if penalties.grown > _GROWN:
-            warnings.warn(
+            warn_caller(
                 f"the penalties grow {penalties.grown:.3g} times over in this run: the nodes come "
-                "to agree before they reach the minimiser. A smaller growth, or fewer iterations, "
+                "to agree before they reach the minimiser. A smaller growth, or fewer rounds, "
                 "ends closer to it",
                 ConvergenceWarning,
-                stacklevel=_CALLER,
             )
         gamma = _GAMMA if self.gamma is None else float(self.gamma)
         return Terms(
             penalties=penalties,
             loss=make_loss(self.loss, _WIDTH if self.width is None else float(self.width)),
             C=float(self.C),
-            rho=float(self.rho),
+            lam=float(self.lam),
             gamma=gamma if self.recycle else None,
-            iterations=int(self.iterations),
+            rounds=int(self.rounds),
         )
 
     def _preparation(self) -> Preparation | None:
@@ -506,20 +514,6 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
             bound=self.bound or "tight",
         )
 
-    def _charge(self, calibration: Calibration | None, noise: Noise) -> None:
-        """Charge a private run, before anything of it is released."""
-        if calibration is None:
-            return
-        if noise.seeded:
-            warn_of_seed(stacklevel=_CALLER)
-        warn_if_searched(stacklevel=_CALLER)
-        if self.accountant is not None:
-            self.accountant.spend(
-                calibration.event,
-                label=f"{type(self).__name__} {self.privacy}",
-                neighbouring=calibration.guarantee.neighbouring,
-            )
-
     def _members(
         self, samples: list[Samples], terms: Terms, calibration: Calibration | None, noise: Noise
     ) -> list[Node]:
@@ -567,11 +561,10 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
         worst = max(node.state.worst for node in members)
         least = max(self.tol, HINGE_TOL) if self.loss == "hinge" else self.tol
         if not self.privacy and not worst <= least:
-            warnings.warn(
+            warn_caller(
                 f"a node's minimiser is certified to a gradient norm of {worst:.3g}, not to tol = "
                 f"{least:g}: raise tol, scale the rows, or lower C",
                 ConvergenceWarning,
-                stacklevel=_CALLER,
             )
 
     def decision_function(self, X: Any) -> Array:

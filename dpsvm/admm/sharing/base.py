@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -11,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from dpsvm._sklearn import CallbackSupportMixin, with_callbacks
+from dpsvm._renamed import SHARING, renamed
+from dpsvm._sklearn import CallbackSupportMixin, one_of, with_callbacks
 from dpsvm.admm.callbacks import Rounds, Tick
 from dpsvm.admm.sharing.blocks import SplitColumns
 from dpsvm.admm.sharing.columns import Columns
@@ -29,42 +28,41 @@ from dpsvm.admm.sharing.run import run
 from dpsvm.admm.sharing.terms import METHODS, Terms, automatic_rho, check_positive
 from dpsvm.losses import PredictionLoss
 from dpsvm.privacy.accountant import BudgetAccountant
-from dpsvm.privacy.guarantee import keep_guarantee
 from dpsvm.privacy.noise import Noise
-from dpsvm.privacy.selection import warn_of_seed
-from dpsvm.warnings import PrivacyLeakWarning
+from dpsvm.privacy.release import PrivateEstimator, Release, tell
+from dpsvm.warnings import warn_caller
 
 Array = NDArray[np.float64]
 
 _RELAXATION = 1.8
-_BOUNDS = ("row_norm", "radius", "target_bound", "column_norm", "target_norm", "b1", "c1")
+_BOUNDS = ("data_norm", "radius", "target_bound", "column_norm", "target_norm", "b1", "c1")
 _PRIVATE = ("epsilon", "delta", *_BOUNDS, "accountant")
-_CALLER = 5  # frames from a warning to whoever called fit
 
 
-class BaseSharingADMM(CallbackSupportMixin, SplitColumns, BaseEstimator):  # type: ignore[misc]
+class BaseSharingADMM(PrivateEstimator, CallbackSupportMixin, SplitColumns, BaseEstimator):  # type: ignore[misc]
     """What the classifier and the regressor share."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "penalty": [StrOptions(set(PENALTIES))],
-        "method": [StrOptions(set(METHODS))],
+        "penalty": [one_of(*PENALTIES)],
+        "method": [one_of(*METHODS)],
         "adaptive_rho": ["boolean"],
         "constraint": [Box, Ball, None],
         "rounds": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "intercept_party": [Interval(Integral, 0, None, closed="left"), None],
-        "privacy": [StrOptions(set(MODES)), None],
+        "privacy": [one_of(*MODES), None],
         "accountant": [BudgetAccountant, None],
         "track": ["boolean"],
         "diagnose": ["boolean"],
     }
 
+    @renamed(SHARING)
     def __init__(
         self,
         *,
         penalty: str = "l2",
         lam: float = 1.0,
-        weight: float = 1.0,
+        C: float = 1.0,
         method: str = "sharing",
         rho: float | str = "auto",
         kappa: float | None = None,
@@ -77,7 +75,7 @@ class BaseSharingADMM(CallbackSupportMixin, SplitColumns, BaseEstimator):  # typ
         privacy: str | None = None,
         epsilon: float | None = None,
         delta: float | None = None,
-        row_norm: float | None = None,
+        data_norm: float | None = None,
         radius: float | None = None,
         target_bound: float | None = None,
         column_norm: float | None = None,
@@ -91,7 +89,7 @@ class BaseSharingADMM(CallbackSupportMixin, SplitColumns, BaseEstimator):  # typ
     ) -> None:
         self.penalty = penalty
         self.lam = lam
-        self.weight = weight
+        self.C = C
         self.method = method
         self.rho = rho
         self.kappa = kappa
@@ -104,7 +102,7 @@ class BaseSharingADMM(CallbackSupportMixin, SplitColumns, BaseEstimator):  # typ
         self.privacy = privacy
         self.epsilon = epsilon
         self.delta = delta
-        self.row_norm = row_norm
+        self.data_norm = data_norm
         self.radius = radius
         self.target_bound = target_bound
         self.column_norm = column_norm
@@ -116,13 +114,9 @@ class BaseSharingADMM(CallbackSupportMixin, SplitColumns, BaseEstimator):  # typ
         self.diagnose = diagnose
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "coef_")
+    @property
+    def _private(self) -> bool:
+        return self.privacy is not None
 
     def _loss(self) -> PredictionLoss:
         raise NotImplementedError
@@ -144,6 +138,7 @@ class BaseSharingADMM(CallbackSupportMixin, SplitColumns, BaseEstimator):  # typ
         parties: Sequence[Any] | None = None,
         *,
         evaluate_on: tuple[Any, Any] | None = None,
+        measured: bool = False,
     ) -> Self:
         """Run the parties and the coordinator in this process.
 
@@ -158,13 +153,15 @@ class BaseSharingADMM(CallbackSupportMixin, SplitColumns, BaseEstimator):  # typ
             Without it one party holds all of them.
         evaluate_on : (X, y), optional
             Data whose mean loss is noted in every round.
+        measured : bool, default=False
+            Whether a private fit also notes in ``history_`` what no guarantee covers.
 
         Returns
         -------
         self : object
             The fitted estimator.
         """
-        self._fit(X, y, parties, evaluate_on)
+        self._fit(X, y, parties, evaluate_on, measured=measured)
         return self
 
     @with_callbacks  # type: ignore[untyped-decorator]
@@ -175,17 +172,20 @@ class BaseSharingADMM(CallbackSupportMixin, SplitColumns, BaseEstimator):  # typ
         parties: Sequence[Any] | None,
         evaluate_on: tuple[Any, Any] | None,
         tick: Tick | None = None,
+        *,
+        measured: bool = False,
     ) -> None:
         """Fit, and call ``tick`` after every round. What can be refused is, before a charge."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)  # a fit that fails leaves no fitted model
+        self._forget()
         self._validate_params()
         columns, target = self._data(X, y, parties)
         loss = self._loss()
         terms = self._terms(loss, len(columns))
         evaluation = self._evaluation(evaluate_on)
         sizes = [own.n_features for own in columns]
-        calibration, noise = self._calibration(terms, sizes), Noise(self.random_state)
+        calibration = self._calibration(terms, sizes)
+        release = None if calibration is None else Release.of(self, calibration, self.privacy or "")
+        noise = Noise(self.random_state) if release is None else release.noise
         members = [
             Party(m, own, terms, calibration.perturbation(m, noise) if calibration else None)
             for m, own in enumerate(columns)
@@ -198,14 +198,17 @@ class BaseSharingADMM(CallbackSupportMixin, SplitColumns, BaseEstimator):  # typ
             tol=float(self.tol),
             adaptive=bool(self.adaptive_rho),
         )
-        history = History(private=self.privacy is not None)
+        history = History(private=self._private, measured=measured or not self._private)
         recorder = Recorder(history, evaluation) if self.track else None
         tasks = Rounds(self, int(self.rounds), {"X": X, "y": y}, tick)
-        report = None if calibration is None else calibration.report(seeded=noise.seeded)
-        self._charge(calibration, noise)
+        if release is not None:
+            release.charge()
         ending = self._run(coordinator, members, recorder, tasks)
         self._keep(coordinator, members, history, ending)
-        keep_guarantee(self, None if calibration is None else calibration.guarantee, report)
+        tell(self, release)
+        guarantee = self.message_guarantee_ = None if release is None else release.guarantee
+        self.message_epsilon_ = None if guarantee is None else guarantee.epsilon
+        self.message_delta_ = None if guarantee is None else guarantee.delta
         tasks.close()
         if ending.reason == "diverged":
             self._warn_of_divergence(ending, terms, loss)
@@ -231,7 +234,7 @@ class BaseSharingADMM(CallbackSupportMixin, SplitColumns, BaseEstimator):  # typ
         ]
 
     def _terms(self, loss: PredictionLoss, parties: int) -> Terms:
-        weight = check_positive(self.weight, "weight")
+        C = check_positive(self.C, "C")
         jacobi = self.method == "jacobi"
         kappa = None if self.kappa is None else check_positive(self.kappa, "kappa")
         if jacobi and kappa not in (None, 1.0):
@@ -246,10 +249,10 @@ class BaseSharingADMM(CallbackSupportMixin, SplitColumns, BaseEstimator):  # typ
             constraint = Ball(check_positive(self.radius, "radius"))
         if isinstance(self.rho, str) and self.rho != "auto":
             raise ValueError(f"rho must be 'auto' or a finite number above 0, got {self.rho!r}")
-        rho = automatic_rho(loss, weight, parties) if isinstance(self.rho, str) else self.rho
+        rho = automatic_rho(loss, C, parties) if isinstance(self.rho, str) else self.rho
         return Terms.of(
             parties=parties,
-            weight=weight,
+            C=C,
             lam=self.lam,
             rho=rho,
             kappa=kappa,
@@ -268,36 +271,15 @@ class BaseSharingADMM(CallbackSupportMixin, SplitColumns, BaseEstimator):  # typ
                         f"{name} goes with a private mode, got {name}={value!r} and privacy=None"
                     )
             return None
+        if self.diagnose:
+            raise ValueError("diagnose reads the columns without noise: fit without privacy for it")
         if self.adaptive_rho:
             raise ValueError("a private mode needs a fixed rho, got adaptive_rho=True")
         if self.epsilon is None or self.delta is None:
             missing = "an epsilon" if self.epsilon is None else "a delta"
             raise ValueError(f"privacy={mode!r} needs {missing}, got None")
-        if mode == "paper" and self.accountant is not None:
-            raise ValueError("privacy='paper' cannot charge an accountant: it has no guarantee")
         bounds = PublicBounds(**{name: getattr(self, name) for name in _BOUNDS})
         return calibrate(mode, terms, sizes, int(self.rounds), self.epsilon, self.delta, bounds)
-
-    def _charge(self, calibration: Calibration | None, noise: Noise) -> None:
-        """Charge a private run, before anything of it is released."""
-        if calibration is None:
-            return
-        if noise.seeded:
-            warn_of_seed(stacklevel=_CALLER)
-        guarantee = calibration.guarantee
-        if guarantee is None:
-            warnings.warn(
-                "privacy='paper' gives no privacy guarantee: what the paper claims is reported as "
-                "claimed",
-                PrivacyLeakWarning,
-                stacklevel=_CALLER,
-            )
-        elif self.accountant is not None:
-            self.accountant.spend(
-                calibration.event,
-                label=f"{type(self).__name__} {self.privacy}",
-                neighbouring=guarantee.neighbouring,
-            )
 
     def _run(
         self,
@@ -347,22 +329,26 @@ class BaseSharingADMM(CallbackSupportMixin, SplitColumns, BaseEstimator):  # typ
     ) -> None:
         self.n_parties_ = len(members)
         self.rho_, self.kappa_ = coordinator.rho, coordinator.terms.kappa
-        self.n_iter_, self.ending_ = ending.round, ending.reason
+        self.n_iter_, self.stop_reason_ = ending.round, ending.reason
         self.history_ = history
-        self.dual_ = coordinator.dual
-        self.objective_ = objective(coordinator.loss, coordinator.target, members)
-        self.assumptions_ = None
+        self.dual_ = self.objective_ = self.assumptions_ = None
+        if not self._private:  # no guarantee covers them, and the dual tells the labels
+            self.dual_ = coordinator.dual
+            self.objective_ = objective(coordinator.loss, coordinator.target, members)
         if self.diagnose:
             self.assumptions_ = assumptions(members, coordinator.loss, coordinator.rho)
         coef, intercept = np.zeros(self.n_features_in_), 0.0
-        self.coefs_ = []
         for places, party in zip(self._layout, members, strict=True):
             weights = party.weights
             if party.columns.constant:
                 weights, intercept = weights[:-1], float(weights[-1])
             coef[places] = weights
-            self.coefs_.append(weights)
         self.coef_, self.intercept_ = self._shaped(coef, intercept)
+
+    @property
+    def coefs_(self) -> list[Array]:
+        """The weights of each party."""
+        return [np.ravel(self.coef_)[places] for places in self._layout]
 
     def _decisions(self, X: Any) -> Array:
         check_is_fitted(self)
@@ -380,9 +366,8 @@ class BaseSharingADMM(CallbackSupportMixin, SplitColumns, BaseEstimator):  # typ
             )
         else:
             advice = "the numbers overflowed: scale the columns"
-        warnings.warn(
+        warn_caller(
             f"the run diverged and was stopped at round {ending.round}; the weights are those of "
             f"the round whose messages had the least loss; {advice}",
             ConvergenceWarning,
-            stacklevel=_CALLER,
         )

@@ -20,7 +20,8 @@ FIRST_LOOK = {"color": "#6b7480", "linestyle": ":", "linewidth": 1.6}
 def picture(comparison: Comparison, title: str) -> Figure:
     """Objective gap, and loss, by round; the first party's own loss is always drawn.
 
-    There is no relative gap to an optimum of 0.
+    There is no relative gap to an optimum of 0. Of a private run of which nothing was measured, the
+    loss and the residuals that its messages tell.
     """
     from matplotlib.figure import Figure
 
@@ -28,6 +29,15 @@ def picture(comparison: Comparison, title: str) -> Figure:
     figure = Figure(figsize=(10, 4.2), layout="constrained")
     gaps, losses = figure.subplots(1, 2)
     rounds = history["round"]
+    figure.suptitle(title)
+    if not comparison.measured:
+        gaps.plot(rounds, history["released_loss"], color=COLOURS[0])
+        gaps.set(xlabel="round", ylabel="loss of the sum of the messages")
+        for name, colour in zip(("primal", "dual"), COLOURS, strict=False):
+            losses.plot(rounds, np.maximum(history[name], 1e-16), color=colour, label=name)
+        losses.set(yscale="log", xlabel="round", ylabel="residual, relative")
+        losses.legend(fontsize="small")
+        return figure
     lowest = comparison[CENTRAL].objective
     if lowest > 0.0:
         gap = history["objective"] / lowest - 1.0
@@ -43,5 +53,4 @@ def picture(comparison: Comparison, title: str) -> Figure:
         losses.axhline(getattr(comparison[name], measured), label=name, **look)
     losses.set(xlabel="round", ylabel=measured.replace("_", " "))
     losses.legend(fontsize="small")
-    figure.suptitle(title)
     return figure

@@ -1,7 +1,7 @@
 """What happened in every round, and what the convergence theory asks for.
 
 The theory paper measures a round by how far it is from a stationary point of the augmented
-Lagrangian L = w sum l(z) + lam sum R(x_m) + <y, S - z> + (rho / 2) |S - z|^2, S = sum D_m x_m:
+Lagrangian L = C sum l(z) + lam sum R(x_m) + <y, S - z> + (rho / 2) |S - z|^2, S = sum D_m x_m:
 
     V^t = sum_m |grad L in x_m|^2 + |grad L in z|^2 + |S - z|^2,    T(eps) = min {t : V^t <= eps}.
 
@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigvalsh
 
+from dpsvm.admm.history import BaseHistory
 from dpsvm.admm.sharing.coordinator import Coordinator
 from dpsvm.admm.sharing.party import Party
 from dpsvm.admm.sharing.terms import Terms
@@ -35,20 +37,19 @@ class Round:
     """One round. The first block is known to whoever sees the messages; the second is not."""
 
     round: int
-    released_loss: float  # w sum l(S), S the sum of the messages as sent
+    released_loss: float  # C sum l(S), S the sum of the messages as sent
     primal: float  # residuals, relative
     dual: float
     rho: float
     bytes_up: int  # of all the parties' messages of this round
     bytes_down: int
 
-    objective: float  # from weights without noise
-    lyapunov: float  # V^t
+    objective: float | None = None  # from weights without noise
+    lyapunov: float | None = None  # V^t
     test_loss: float | None = None  # mean, on data given for that
 
 
-@dataclass
-class History:
+class History(BaseHistory):
     """The rounds of a run.
 
     >>> history = History([
@@ -62,28 +63,13 @@ class History:
     24.0
     """
 
-    rounds: list[Round] = field(default_factory=list)
-    private: bool = False
-
-    RELEASED = ("round", "released_loss", "primal", "dual", "rho", "bytes_up", "bytes_down")
+    rounds: list[Round]
     OUTSIDE = ("objective", "lyapunov", "test_loss")
-    """In a private mode, what no guarantee covers."""
-
-    def __len__(self) -> int:
-        return len(self.rounds)
-
-    def __getitem__(self, name: str) -> Array:
-        """One quantity over all the rounds."""
-        return np.array([getattr(one, name) for one in self.rounds], dtype=np.float64)
 
     def rounds_to(self, epsilon: float) -> int | None:
         """T(epsilon): the first round with V^t <= epsilon, None if there is none."""
         reached = np.flatnonzero(self["lyapunov"] <= epsilon)
         return self.rounds[int(reached[0])].round if reached.size else None
-
-    def outside_guarantee(self) -> tuple[str, ...]:
-        """The quantities that a privacy guarantee of the run does not cover."""
-        return self.OUTSIDE if self.private else ()
 
 
 @dataclass
@@ -116,12 +102,18 @@ class Recorder:
                 rho=coordinator.rho,
                 bytes_up=coordinator.bytes_up,
                 bytes_down=coordinator.bytes_down,
-                objective=objective(coordinator.loss, coordinator.target, parties),
-                lyapunov=lyapunov(coordinator, parties),
                 test_loss=self._test_loss(coordinator.loss, parties),
+                **(self._measured(coordinator, parties) if self.history.measured else {}),
             )
         )
         return False
+
+    def _measured(self, coordinator: Coordinator, parties: Sequence[Party]) -> dict[str, Any]:
+        """What is computed from the parties' weights."""
+        return {
+            "objective": objective(coordinator.loss, coordinator.target, parties),
+            "lyapunov": lyapunov(coordinator, parties),
+        }
 
     def _test_loss(self, loss: PredictionLoss, parties: Sequence[Party]) -> float | None:
         if self.test is None:
@@ -132,7 +124,7 @@ class Recorder:
 
 
 def objective(loss: PredictionLoss, target: Array, parties: Sequence[Party]) -> float:
-    """w sum l(S) + lam sum R(x_m), of the parties' present weights.
+    """C sum l(S) + lam sum R(x_m), of the parties' present weights.
 
     >>> from dpsvm.admm.sharing import Columns, Party, Terms
     >>> from dpsvm.losses import Squared
@@ -143,7 +135,7 @@ def objective(loss: PredictionLoss, target: Array, parties: Sequence[Party]) -> 
     terms = parties[0].terms
     total = np.add.reduce([party.fitted for party in parties], axis=0)
     penalty = math.fsum(terms.penalty.value(party.weights) for party in parties)
-    return terms.weight * float(loss.value(total, target).sum()) + terms.lam * penalty
+    return terms.C * float(loss.value(total, target).sum()) + terms.lam * penalty
 
 
 def lyapunov(coordinator: Coordinator, parties: Sequence[Party]) -> float:
@@ -160,9 +152,9 @@ def lyapunov(coordinator: Coordinator, parties: Sequence[Party]) -> float:
     excess = np.add.reduce([party.fitted for party in parties], axis=0) - z
     price = coordinator.dual + coordinator.rho * excess
     if math.isfinite(loss.smoothness):
-        rest = terms.weight * loss.slope(z, coordinator.target) - price
+        rest = terms.C * loss.slope(z, coordinator.target) - price
     else:
-        rest = z - loss.prox(z + price, coordinator.target, terms.weight)
+        rest = z - loss.prox(z + price, coordinator.target, terms.C)
     gaps = [_gap(party.weights, party.columns.transposed_times(price), terms) for party in parties]
     return math.fsum([*(gap @ gap for gap in gaps), rest @ rest, excess @ excess])
 
@@ -216,8 +208,8 @@ def assumptions(parties: Sequence[Party], loss: PredictionLoss, rho: float) -> l
     party 0: column rank: 2 against 2, holds
     """
     terms = parties[0].terms
-    steepest = terms.weight * loss.smoothness
-    modulus = rho + terms.weight * loss.least_curvature
+    steepest = terms.C * loss.smoothness
+    modulus = rho + terms.C * loss.least_curvature
     found = []
     for party in parties:
         values = eigvalsh(party.columns.gram())
