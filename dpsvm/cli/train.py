@@ -18,9 +18,9 @@ from dpsvm.cli.train_flags import DPSVM_FLAGS, LIBSVM_FLAGS, asks_for_private
 from dpsvm.progress import Monitor, solver_progress
 from dpsvm.svm.parameters import CLASSIFIERS, Parameters
 from dpsvm.svm.patience import Patience
+from dpsvm.svm.selectors import SELECTORS
 from dpsvm.svm.threads import thread_count
 from dpsvm.svm.training import Problem, Trainer
-from dpsvm.warnings import dpwss_notice
 
 _USAGE = "usage: dpsvm train [flags] FILE [MODEL]"
 _LEAST_CAP = 10_000_000
@@ -84,8 +84,9 @@ def run(arguments: list[str]) -> None:
         if path is not None:
             require_folder(path)
     log = Log(job.parameters.machine, job.quiet)
-    if job.parameters.selector == "dpwss":
-        log.warn(dpwss_notice(job.parameters.selection_epsilon, job.parameters.kernel))
+    notice = SELECTORS[job.parameters.selector].notice(job.parameters, job.parameters.kernel)
+    if notice is not None:
+        log.warn(notice)
     problem = _read_problem(job, log)
     job = replace(job, parameters=_completed(job, problem))
     trainer = Trainer(
