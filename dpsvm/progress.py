@@ -12,7 +12,7 @@ Monitor = Callable[[Mapping[str, Any]], bool]
 
 def visible() -> bool:
     """Whether there is somewhere to show progress: a terminal on standard error, and rich."""
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         return False
     from importlib.util import find_spec
 
