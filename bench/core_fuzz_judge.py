@@ -36,8 +36,10 @@ from core_fuzz_programs import (
     parts_of,
 )
 
+from dpsvm.svm.selectors import SELECTORS
+
 QP_ROWS = 40
-ONCE_ONLY = ("wss-wr", "dpwss")
+ONCE_ONLY = [name for name, one in SELECTORS.items() if one.once_only]
 LIBSVM_EVERY = 4  # cases
 UNDERFLOW = 1e-300
 

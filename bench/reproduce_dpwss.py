@@ -167,7 +167,8 @@ def read_setting(published: Published) -> Setting:
     if published["config"] == "wss2":
         return Setting("wss2", shrinking=shrinking)
     numbers = dict(part.split("=") for part in published["config"].split(";"))
-    return Setting("dpwss", float(numbers["eps"]), float(numbers["sigma"]), shrinking)
+    chosen = {"selection_epsilon": float(numbers["eps"]), "sigma": float(numbers["sigma"])}
+    return Setting("dpwss", shrinking, **chosen)
 
 
 def cells_of(shared: Path, names: Sequence[str]) -> list[Cell]:

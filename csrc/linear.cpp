@@ -33,11 +33,12 @@ constexpr Index kRowsTogether = 1024, kWorthThreads = 100'000;
 
 class LinearSolver {
  public:
-  LinearSolver(const Problem& problem, const Matrix& matrix, const std::vector<Index>& rows, std::size_t cache_bytes,
-               const SolverOptions& options, ThreadPool& pool, Watch& watch, Progress progress, QStatistics& statistics)
-      : problem_(problem), matrix_(matrix), rows_(rows), cache_bytes_(cache_bytes), options_(options), pool_(pool),
-        watch_(watch), progress_(progress), statistics_(statistics), samples_(matrix, rows, pool), s_(start_of(problem)),
-        w_(samples_.features(), 0.0) {
+  LinearSolver(const Problem& problem, const Matrix& matrix, const std::vector<Index>& rows,
+               const SelectorSpec& selector, std::size_t cache_bytes, const SolverOptions& options, ThreadPool& pool,
+               Watch& watch, Progress progress, QStatistics& statistics)
+      : problem_(problem), matrix_(matrix), rows_(rows), selector_(selector), cache_bytes_(cache_bytes),
+        options_(options), pool_(pool), watch_(watch), progress_(progress), statistics_(statistics),
+        samples_(matrix, rows, pool), s_(start_of(problem)), w_(samples_.features(), 0.0) {
     for (Index t = 0; t < s_.size; ++t)
       if (!s_.at_lower(t)) samples_.add(sample(t), s_.y[t] * s_.alpha[t], w_);
   }
@@ -143,7 +144,7 @@ class LinearSolver {
     KernelSpec kernel;
     kernel.type = KernelType::linear;
     const auto q = make_qmatrix<T>(make_kernel(matrix_, rows, kernel, pool_), cache_bytes_, false);
-    const auto selector = make_wss2();
+    const auto selector = make_selector(selector_, part.size());
     const SolverResult result = solve(part, *q, *selector, round_options(part), watch_, progress_);
     progress_.iteration = result.iterations;
     statistics_ += q->statistics();
@@ -218,6 +219,7 @@ class LinearSolver {
   const Problem& problem_;
   const Matrix& matrix_;
   const std::vector<Index>& rows_;
+  const SelectorSpec& selector_;
   const std::size_t cache_bytes_;
   const SolverOptions& options_;
   ThreadPool& pool_;
@@ -235,9 +237,9 @@ class LinearSolver {
 }  // namespace
 
 SolverResult solve_linear(const Problem& problem, const Matrix& matrix, const std::vector<Index>& rows,
-                          std::size_t cache_bytes, const SolverOptions& options, ThreadPool& pool, Watch& watch,
-                          Progress progress, QStatistics& statistics) {
-  return LinearSolver(problem, matrix, rows, cache_bytes, options, pool, watch, progress, statistics).run();
+                          const SelectorSpec& selector, std::size_t cache_bytes, const SolverOptions& options,
+                          ThreadPool& pool, Watch& watch, Progress progress, QStatistics& statistics) {
+  return LinearSolver(problem, matrix, rows, selector, cache_bytes, options, pool, watch, progress, statistics).run();
 }
 
 }  // namespace dpsvm

@@ -17,9 +17,10 @@ namespace dpsvm {
 
 // `rows` names the samples in the order of the problem; where it has twice as many variables, sample t is variable t
 // and variable t + n. Ensures what `solve` ensures, by the same rule of stopping, v being computed in double precision
-// from w; `iterations` counts pairs. The kernel rows of a round take at most `cache_bytes`. `statistics` is added to.
+// from w; `iterations` counts pairs, which a selector of its own picks in each round. The kernel rows of a round take at
+// most `cache_bytes`. `statistics` is added to.
 SolverResult solve_linear(const Problem& problem, const Matrix& matrix, const std::vector<Index>& rows,
-                          std::size_t cache_bytes, const SolverOptions& options, ThreadPool& pool, Watch& watch,
-                          Progress progress, QStatistics& statistics);
+                          const SelectorSpec& selector, std::size_t cache_bytes, const SolverOptions& options,
+                          ThreadPool& pool, Watch& watch, Progress progress, QStatistics& statistics);
 
 }  // namespace dpsvm

@@ -1,14 +1,76 @@
 #include "selector.hpp"
 
+#include <limits>
+#include <set>
+#include <sstream>
+#include <tuple>
+
 namespace dpsvm {
 
 namespace {
 
-void require(bool ok, const char* name, double value, const char* range) {
-  if (!ok) throw InvalidInput(std::string(name) + " = " + std::to_string(value) + " must be " + range);
+// Null before any code runs, so that the files' order of loading does not matter.
+Registered* first = nullptr;
+
+bool precedes(const Rule& a, const Rule& b) {
+  return std::make_tuple(!a.as_libsvm, a.year, std::string(a.name)) <
+         std::make_tuple(!b.as_libsvm, b.year, std::string(b.name));
+}
+
+std::string listed(const std::set<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+void require_known(const std::map<std::string, double>& numbers) {
+  std::set<std::string> known;
+  for (const Rule* rule : rules())
+    for (const Number* number : rule->numbers)
+      if (number) known.insert(number->name);
+  for (const auto& [name, value] : numbers)
+    if (!known.count(name)) throw InvalidInput("no selector reads '" + name + "' (" + listed(known) + ")");
+}
+
+void require_in_range(const Number& number, double value) {
+  if (value > number.low && value < number.high) return;
+  std::ostringstream text;
+  text << number.name << " = " << value << " must be in (" << number.low << ", " << number.high << ")";
+  throw InvalidInput(text.str());
 }
 
 }  // namespace
+
+Registered::Registered(const Rule& rule) : rule(rule) {
+  Registered** place = &first;
+  while (*place && precedes((*place)->rule, rule)) place = &(*place)->next;
+  next = *place;
+  *place = this;
+}
+
+std::vector<const Rule*> rules() {
+  std::vector<const Rule*> found;
+  for (const Registered* at = first; at; at = at->next) found.push_back(&at->rule);
+  return found;
+}
+
+const Rule& rule_named(const std::string& name) {
+  std::set<std::string> names;
+  for (const Rule* rule : rules()) {
+    if (name == rule->name) return *rule;
+    names.insert(rule->name);
+  }
+  throw InvalidInput("unknown selector '" + name + "' (" + listed(names) + ")");
+}
+
+std::unique_ptr<Selector> make_selector(const SelectorSpec& spec, Index size) {
+  const Rule& rule = rule_named(spec.name);
+  const Setup setup{spec, size};
+  require_known(spec.numbers);
+  for (const Number* number : rule.numbers)
+    if (number) require_in_range(*number, setup[*number]);
+  return rule.make(setup);
+}
 
 Violation widest_violation(const State& s) {
   Violation widest;
@@ -20,23 +82,6 @@ Violation widest_violation(const State& s) {
     if (gap > widest.gap) widest = {g, top, bottom, gap};
   }
   return widest;
-}
-
-std::unique_ptr<Selector> make_selector(const SelectorSpec& spec, Index size) {
-  const std::string& name = spec.name;
-  if (name == "wss1") return make_wss1();
-  if (name == "wss2") return make_wss2();
-  if (name == "wss-wr") return make_wss_wr(size);
-  if (name == "wss3" || name == "wss4" || name == "dpwss")
-    require(spec.sigma > 0 && spec.sigma < 1, "sigma", spec.sigma, "in (0, 1)");
-  if (name == "wss3") return make_wss3(spec.sigma, spec.seed);
-  if (name == "wss4") return make_wss4(spec.sigma, spec.seed);
-  if (name == "dpwss") {
-    require(spec.selection_epsilon > 0 && spec.selection_epsilon <= std::numeric_limits<double>::max(),
-            "selection_epsilon", spec.selection_epsilon, "positive and finite");
-    return make_dpwss(spec.selection_epsilon, spec.sigma, spec.seed, size);
-  }
-  throw InvalidInput("unknown selector '" + name + "' (wss1, wss2, wss3, wss4, wss-wr, dpwss)");
 }
 
 }  // namespace dpsvm

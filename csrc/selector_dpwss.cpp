@@ -16,10 +16,18 @@ namespace dpsvm {
 
 namespace {
 
+constexpr Number kEpsilon{"selection_epsilon",
+                          "eps",
+                          "how sharply the better pair is preferred; no privacy guarantee",
+                          1.0,
+                          0.0,
+                          std::numeric_limits<double>::infinity()};
+
 class Dpwss final : public Selector {
  public:
-  Dpwss(double epsilon, double sigma, std::optional<std::uint64_t> seed, Index size)
-      : sigma_(sigma), rate_(epsilon / (2 * (1 - sigma))), random_(seed), partners_(size), used_(size, 0) {}
+  explicit Dpwss(const Setup& setup)
+      : sigma_(setup[kSigma]), rate_(setup[kEpsilon] / (2 * (1 - sigma_))), random_(setup.spec.seed),
+        partners_(setup.size), used_(setup.size, 0) {}
 
   Choice select(const State& s, QMatrix&, double tol) override {
     const Violation worst = widest_violation(s);
@@ -91,11 +99,18 @@ class Dpwss final : public Selector {
   std::vector<double> cumulative_;
 };
 
-}  // namespace
+Registered dpwss([] {
+  Rule rule{"dpwss", "worst i, j by the exponential mechanism, once", 2021, make<Dpwss>, {&kEpsilon, &kSigma}};
+  rule.random = rule.once_only = true;
+  rule.budget = &kEpsilon;
+  rule.caveat =
+      "sets how sharply each selection prefers the better pair and is no privacy budget. The pairs that can be drawn "
+      "depend on the data, so that removing one record can make a possible selection impossible; every update then "
+      "reads raw rows; and whatever one selection costs, the n_selections_ made all add to it. No epsilon is stated "
+      "for the fit.";
+  return rule;
+}());
 
-std::unique_ptr<Selector> make_dpwss(double selection_epsilon, double sigma, std::optional<std::uint64_t> seed,
-                                     Index size) {
-  return std::make_unique<Dpwss>(selection_epsilon, sigma, seed, size);
-}
+}  // namespace
 
 }  // namespace dpsvm

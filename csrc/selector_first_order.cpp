@@ -11,6 +11,8 @@ namespace {
 
 class Wss1 final : public Selector {
  public:
+  explicit Wss1(const Setup&) {}
+
   Choice select(const State& s, QMatrix&, double tol) override {
     const Violation worst = widest_violation(s);
     if (worst.gap < tol) return {Choice::Kind::stationary, -1, -1, worst.gap};
@@ -35,7 +37,7 @@ std::vector<Index> at_most(const State& s, std::uint8_t bit, double threshold) {
 
 class RandomSelector : public Selector {
  public:
-  RandomSelector(double sigma, std::optional<std::uint64_t> seed) : sigma_(sigma), random_(seed) {}
+  explicit RandomSelector(const Setup& setup) : sigma_(setup[kSigma]), random_(setup.spec.seed) {}
 
   std::int64_t draws() const override { return draws_; }
 
@@ -82,16 +84,16 @@ class Wss4 final : public RandomSelector {
   }
 };
 
+Rule drawn(const char* name, const char* label, decltype(Rule::make) make) {
+  Rule rule{name, label, 2006, make, {&kSigma}};
+  rule.random = true;
+  return rule;
+}
+
+Registered wss1({"wss1", "maximal violating pair", 2001, make<Wss1>});
+Registered wss3(drawn("wss3", "drawn from pairs near the largest violation", make<Wss3>));
+Registered wss4(drawn("wss4", "worst i, j drawn near the largest violation", make<Wss4>));
+
 }  // namespace
-
-std::unique_ptr<Selector> make_wss1() { return std::make_unique<Wss1>(); }
-
-std::unique_ptr<Selector> make_wss3(double sigma, std::optional<std::uint64_t> seed) {
-  return std::make_unique<Wss3>(sigma, seed);
-}
-
-std::unique_ptr<Selector> make_wss4(double sigma, std::optional<std::uint64_t> seed) {
-  return std::make_unique<Wss4>(sigma, seed);
-}
 
 }  // namespace dpsvm

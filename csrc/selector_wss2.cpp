@@ -8,6 +8,8 @@ namespace {
 
 class Wss2 final : public Selector {
  public:
+  explicit Wss2(const Setup&) {}
+
   Choice select(const State& s, QMatrix& q, double tol) override {
     Choice best{Choice::Kind::stationary};
     best.gap = -std::numeric_limits<double>::infinity();
@@ -38,8 +40,12 @@ class Wss2 final : public Selector {
   }
 };
 
-}  // namespace
+Registered wss2([] {
+  Rule rule{"wss2", "second order", 2005, make<Wss2>};
+  rule.as_libsvm = rule.decomposition = true;
+  return rule;
+}());
 
-std::unique_ptr<Selector> make_wss2() { return std::make_unique<Wss2>(); }
+}  // namespace
 
 }  // namespace dpsvm

@@ -7,7 +7,7 @@ namespace {
 
 class WssWr final : public Selector {
  public:
-  explicit WssWr(Index size) : used_(size, 0) {}
+  explicit WssWr(const Setup& setup) : used_(setup.size, 0) {}
 
   Choice select(const State& s, QMatrix& q, double tol) override {
     const double gap = widest_violation(s).gap;
@@ -37,8 +37,12 @@ class WssWr final : public Selector {
   std::vector<std::uint8_t> fresh_;  // [active] State::side of the variables not yet used, 0 for the others
 };
 
-}  // namespace
+Registered wss_wr([] {
+  Rule rule{"wss-wr", "second order, each variable once", 2007, make<WssWr>};
+  rule.once_only = true;
+  return rule;
+}());
 
-std::unique_ptr<Selector> make_wss_wr(Index size) { return std::make_unique<WssWr>(size); }
+}  // namespace
 
 }  // namespace dpsvm

@@ -187,8 +187,8 @@ Solved solve_task(const Fit& fit, const Task& task, Index number, ThreadPool& po
   solver.semidefinite = is_semidefinite(options.kernel);
   solver.trace = [&report](const TracePoint& point) { report.trace.push_back(point); };
   if (options.algorithm == Algorithm::decomposition) {
-    report.result = solve_linear(problem, fit.input.x, task.rows, fit.cache_bytes, solver, pool, fit.watch, progress,
-                                 report.kernel);
+    report.result = solve_linear(problem, fit.input.x, task.rows, options.selector, fit.cache_bytes, solver, pool,
+                                 fit.watch, progress, report.kernel);
   } else {
     Smo smo(fit, task, problem, solver, progress, pool);
     report.result = smo.run();
@@ -322,8 +322,8 @@ Model train(const TrainInput& input, const TrainOptions& options, Watch& watch) 
     throw InvalidInput("a precomputed kernel must be square");
   if (options.algorithm == Algorithm::decomposition) {
     if (options.kernel.type != KernelType::linear) throw InvalidInput("decomposition needs the linear kernel");
-    if (options.selector.name != "wss2")
-      throw InvalidInput("decomposition needs the selector wss2, not '" + options.selector.name + "'");
+    if (!rule_named(options.selector.name).decomposition)
+      throw InvalidInput("decomposition does not work with the selector '" + options.selector.name + "'");
   }
   return is_classifier(options.machine.machine) ? one_against_one(input, options, watch)
                                                 : one_problem(input, options, watch);

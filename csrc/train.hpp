@@ -24,7 +24,7 @@ struct TrainInput {
 
 enum class Algorithm {
   smo,            // over all variables, as LIBSVM does; any kernel and selector
-  decomposition,  // `solve_linear`; the linear kernel and wss2
+  decomposition,  // `solve_linear`; the linear kernel and rules that say so
 };
 
 struct TrainOptions {

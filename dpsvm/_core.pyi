@@ -8,6 +8,9 @@ from numpy.typing import NDArray
 
 from dpsvm._result import Solution
 
+def selectors() -> list[dict[str, Any]]:
+    """What the files of the selectors register, as ``csrc/selector.hpp`` explains it."""
+
 def train(
     X: Any,
     y: NDArray[np.float64] | None,
@@ -27,8 +30,6 @@ def train(
     time_limit: float = ...,
     solver: str = "smo",
     selector: str = "wss2",
-    selection_epsilon: float = 1.0,
-    sigma: float = 0.5,
     seed: int | None = None,
     threads: int = 1,
     rows: NDArray[np.intp] | None = None,
@@ -37,13 +38,15 @@ def train(
     alpha: NDArray[np.float64] | None = None,
     trace_every: int = 0,
     monitor: Callable[[dict[str, Any]], bool] | None = None,
+    **numbers: float,
 ) -> Solution:
     """Fit one machine: ``c-svc``, ``nu-svc``, ``one-class``, ``epsilon-svr`` or ``nu-svr``.
 
     X: float32 or float64, C-contiguous 2-D array (may be read-only) or CSR with sorted indices;
         for ``kernel="precomputed"`` the dense square Gram matrix.
     y: class codes 0 .. k-1 (class 0 is the positive class of each pair), or regression targets.
-    solver: ``smo`` or, with the linear kernel and the selector wss2, ``decomposition``.
+    solver: ``smo`` or, with the linear kernel and a selector that says so, ``decomposition``.
+    numbers: what selectors read, by name; those left out have their default.
     seed: for the randomised selectors; None takes the operating system's entropy.
     rows: the rows of X that are the samples, in their order, read where they are; None: all. The
         arrays y, sample_weight and alpha have a number for each, and support names rows of X.

@@ -3,6 +3,7 @@
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libcpp cimport bool as cbool
+from libcpp.map cimport map
 from libcpp.string cimport string
 from libcpp.vector cimport vector
 
@@ -95,15 +96,34 @@ cdef extern from "problem.hpp" namespace "dpsvm" nogil:
         double C, nu, epsilon
 
 
+cdef extern from "selector.hpp" namespace "dpsvm" nogil:
+    cdef cppclass Number:
+        const char* name
+        const char* label
+        const char* meaning
+        double initial, low, high
+
+    cdef cppclass Rule:
+        const char* name
+        const char* label
+        int year
+        const Number** numbers
+        cbool random, once_only, as_libsvm, decomposition
+        const Number* budget
+        const char* caveat
+
+    cdef cppclass SelectorSpec:
+        string name
+        map[string, double] numbers
+        OptionalSeed seed
+
+    vector[const Rule*] c_rules "dpsvm::rules"() except +
+
+
 cdef extern from "train.hpp" namespace "dpsvm" nogil:
     cdef enum class Algorithm:
         smo
         decomposition
-
-    cdef cppclass SelectorSpec:
-        string name
-        double selection_epsilon, sigma
-        OptionalSeed seed
 
     cdef cppclass SolverOptions:
         double tol
@@ -333,11 +353,44 @@ cdef _report(CReport& report):
     )
 
 
+cdef _number(const Number* number):
+    return {
+        "name": number.name.decode(),
+        "label": number.label.decode(),
+        "meaning": number.meaning.decode(),
+        "default": number.initial,
+        "low": number.low,
+        "high": number.high,
+    }
+
+
+cdef _selector(const Rule* rule):
+    numbers = []
+    while rule.numbers[len(numbers)] != NULL:
+        numbers.append(_number(rule.numbers[len(numbers)]))
+    return {
+        "name": rule.name.decode(),
+        "label": rule.label.decode(),
+        "year": rule.year,
+        "numbers": numbers,
+        "random": rule.random,
+        "once_only": rule.once_only,
+        "as_libsvm": rule.as_libsvm,
+        "decomposition": rule.decomposition,
+        "budget": None if rule.budget == NULL else rule.budget.name.decode(),
+        "caveat": rule.caveat.decode(),
+    }
+
+
+def selectors():
+    """What is registered of every selector; see the stub file."""
+    return [_selector(rule) for rule in c_rules()]
+
+
 def train(X, y, *, machine, kernel, double gamma=1.0, double coef0=0.0, int degree=3, double C=1.0, double nu=0.5,
           double epsilon=0.1, double tol=1e-3, size_t cache_bytes=200 << 20, bint shrinking=True, int64_t max_iter=-1,
-          double time_limit=float("inf"), solver="smo", selector="wss2", double selection_epsilon=1.0,
-          double sigma=0.5, seed=None, int threads=1, rows=None, sample_weight=None, class_weight=None, alpha=None,
-          int64_t trace_every=0, monitor=None):
+          double time_limit=float("inf"), solver="smo", selector="wss2", seed=None, int threads=1, rows=None,
+          sample_weight=None, class_weight=None, alpha=None, int64_t trace_every=0, monitor=None, **numbers):
     """Fits one machine; see the stub file for the arguments."""
     cdef TrainInput data
     cdef TrainOptions options
@@ -372,7 +425,7 @@ def train(X, y, *, machine, kernel, double gamma=1.0, double coef0=0.0, int degr
     options.kernel = _kernel_spec(kernel, gamma, coef0, degree)
     options.algorithm = <Algorithm> <int> _named(_ALGORITHMS, solver, "solver")
     options.selector.name = selector.encode()
-    options.selector.selection_epsilon, options.selector.sigma = selection_epsilon, sigma
+    options.selector.numbers = {name.encode(): float(value) for name, value in numbers.items()}
     if seed is not None:
         options.selector.seed = <uint64_t> seed
     options.solver.tol, options.solver.shrinking, options.solver.max_iter = tol, shrinking, max_iter

@@ -134,7 +134,7 @@ class TestComparison:
     def test_every_setting_has_its_runs(self, found):
         counts = {line.setting: len(line.runs) for line in found.summaries}
         assert counts[Setting("wss1")] == 1
-        assert counts[Setting("dpwss", 1.0, 0.7, shrinking=False)] == 3
+        assert counts[Setting("dpwss", False, selection_epsilon=1.0, sigma=0.7)] == 3
         assert len(counts) == 18
 
     def test_wss2_is_its_own_measure(self, found):

@@ -25,8 +25,8 @@ from sklearn.pipeline import make_pipeline
 import dpsvm
 from dpsvm import SVC, SVR, NuSVC, NuSVR, OneClassSVM, PrivacyLeakWarning
 from dpsvm._sklearn import RELEASE
+from dpsvm.svm.selectors import SELECTORS
 from dpsvm.threads import thread_count
-from dpsvm.warnings import dpwss_notice
 
 ALL = (SVC, NuSVC, SVR, NuSVR, OneClassSVM)
 FITTED = ("support_", "n_support_", "dual_coef_", "intercept_", "n_iter_", "objective_")
@@ -178,9 +178,11 @@ class TestPrivacyLeakWarning:
 
     def test_the_notice_speaks_of_training_rows_for_kernels_that_store_them(self):
         rows = "contains training rows"
-        assert rows not in dpwss_notice(1.0, "linear")
-        assert rows in dpwss_notice(1.0, "rbf")
-        assert "selection_epsilon=0.25" in dpwss_notice(0.25, "linear")
+        notice = SELECTORS["dpwss"].notice
+        assert rows not in notice(SVC(), "linear")
+        assert rows in notice(SVC(), "rbf")
+        assert "selection_epsilon=0.25" in notice(SVC(selection_epsilon=0.25), "linear")
+        assert SELECTORS["wss4"].notice(SVC(), "rbf") is None
 
 
 class TestAfterFit:

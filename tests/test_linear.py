@@ -200,7 +200,7 @@ def test_other_kernels_are_refused(kernel: str) -> None:
 def test_other_selectors_are_refused(selector: str) -> None:
     with pytest.raises(ValueError, match=f"selector='wss2', got '{selector}'"):
         Parameters(kernel="linear", solver="decomposition", selector=selector)
-    with pytest.raises(ValueError, match=f"not '{selector}'"):
+    with pytest.raises(ValueError, match=f"the selector '{selector}'"):
         fit(*clouds(n=20), selector=selector)
 
 

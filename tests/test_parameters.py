@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import make_constraint
 
 from dpsvm.svm import constraints
 from dpsvm.svm.parameters import BY_FLAG, KERNELS, MACHINES, TABLE, Parameters
+from dpsvm.svm.selectors import with_numbers
 
 LIBSVM_DEFAULTS = {
     "-s": "c-svc",
@@ -118,6 +119,11 @@ def test_refused_text_is_named_with_its_flag(flag, text):
 def test_a_refused_value_is_named(name, value):
     with pytest.raises(ValueError, match=rf"^{name} must be .*got {value!r}$"):
         Parameters(**{name: value})
+
+
+def test_a_number_of_a_selector_does_not_take_the_place_of_a_setting():
+    with pytest.raises(TypeError, match="'sigma' is a field of Taken"):
+        with_numbers(lambda _: None)(type("Taken", (), {"__annotations__": {"sigma": "float"}}))
 
 
 def test_train_options_are_what_the_core_takes():

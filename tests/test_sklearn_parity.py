@@ -12,10 +12,11 @@ from sklearn.datasets import load_diabetes, load_iris, make_classification
 from sklearn.metrics.pairwise import laplacian_kernel
 
 import dpsvm
+from dpsvm.svm.selectors import NUMBERS
 
 CLASSES = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM")
 KERNELS = ("linear", "poly", "rbf", "sigmoid")
-EXTRA = ("solver", "selector", "selection_epsilon", "sigma", "time_limit", "n_jobs", "warm_start")
+EXTRA = ("solver", "selector", "time_limit", "n_jobs", "warm_start", *NUMBERS)
 
 # Powers of two, because scikit-learn adds up nu row by row: other values start it off by a rounding
 # error that can take another path.

@@ -22,12 +22,13 @@ from dpsvm.privacy.methods import METHODS, NEED_DELTA
 from dpsvm.report.plain_json import dumps
 from dpsvm.svm import SVC
 from dpsvm.svm.parameters import Parameters
+from dpsvm.svm.selectors import DEFAULT, NUMBERS, SELECTORS
 
 _USAGE = "usage: dpsvm audit [flags] FILE"
 _DENSE_ENTRIES = 1 << 22  # up to this size a dense copy is smaller trouble than sparse rows
 _SETTINGS = (
     *("C", "kernel", "degree", "coef0", "tol", "shrinking", "max_iter"),
-    *("selector", "selection_epsilon", "sigma"),
+    *("selector", *NUMBERS),
 )
 _PRIVATE_ONLY = ("epsilon", "method", "loss", "data_norm")
 _PRIVATE_TOO = ("kernel", "gamma", "C")
@@ -93,7 +94,7 @@ class _Request:
     private: bool
     machine: dict[str, Any]  # of Parameters, or of PrivateSVC
     claimed_epsilon: float | None
-    papers: bool  # the claim is the one of the DPWSS paper
+    papers: bool  # the claim is the one of the selector's paper
     seed: int | None
     jobs: int
     resume: str | None
@@ -152,9 +153,9 @@ def _read_request(arguments: list[str]) -> _Request:
     else:
         machine = {name: value for name, value in machine.items() if value is not None}
         _refuse_private(given)
-        papers = claimed is None and machine.get("selector") == "dpwss"
-        if papers:
-            claimed = machine["selection_epsilon"]
+        budget = SELECTORS[machine.get("selector", DEFAULT)].budget
+        if claimed is None and budget is not None:
+            claimed, papers = machine[budget], True
     kept = {name: values.pop(name) for name in ("seed", "jobs", "resume", "json", "plot", "quiet")}
     return _Request(
         data=data,

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dpsvm.cli.compare_flags import KERNEL_FLAGS
 from dpsvm.cli.options import Flag, number, one_of, positive, reader, table_flag, whole
+from dpsvm.cli.selector_flags import CHOICES, NUMBER_FLAGS
 from dpsvm.losses import LOSSES
 from dpsvm.privacy.audit import CANARIES, NEIGHBOURING
 from dpsvm.privacy.methods import METHODS
-from dpsvm.svm.parameters import SELECTORS
+from dpsvm.svm.selectors import NUMBERS, SELECTORS
 from dpsvm.threads import thread_count
 
 _share = number("a number between 0 and 1", lambda value: 0.0 < value < 1.0)
 _delta = number("a number from 0 to below 1", lambda value: 0.0 <= value < 1.0)
+_budgets = [
+    f"with {one.name} {NUMBERS[one.budget].flag}" for one in SELECTORS.values() if one.budget
+]
 
 AUDIT_FLAGS = (
     Flag(
@@ -53,7 +57,7 @@ AUDIT_FLAGS = (
         "the claim to test",
         ("x",),
         positive,
-        default_text="--epsilon, or with dpwss --selection-epsilon",
+        default_text=", ".join(["--epsilon", *_budgets]),
     ),
     Flag("--delta", "delta", "the delta of the claim", ("x",), _delta, default=0.0),
     Flag("--runs", "runs", "test runs of each world", ("n",), whole(20), default=1000),
@@ -101,10 +105,9 @@ MACHINE_FLAGS = (
         "name",
         default=None,
         default_text="wss2",
-        choices=("  " + " ".join(SELECTORS),),
+        choices=CHOICES,
     ),
-    table_flag("selection_epsilon", "x"),
-    table_flag("sigma", "x"),
+    *NUMBER_FLAGS,
 )
 PRIVATE_FLAGS = (
     Flag("--private", "private", "audit PrivateSVC instead of SVC", default=False),

@@ -17,10 +17,10 @@ from dpsvm.report import records
 from dpsvm.report.page import page
 from dpsvm.report.progress import runs_progress
 from dpsvm.svm.parameters import Parameters
+from dpsvm.svm.selectors import NUMBERS
 
 _USAGE = "usage: dpsvm compare [flags] [FILE ...]"
 _SOME_FAILED = 1
-_GRID = ("selectors", "selection_epsilon", "sigma", "shrinking")
 
 
 def help_text() -> str:
@@ -80,7 +80,7 @@ def _read_request(arguments: list[str]) -> _Request:
     values, files = parse(arguments, RUN_FLAGS + KERNEL_FLAGS + OUTPUT_FLAGS)
     if values["test"] is not None and len(files) != 1:
         raise UsageError(f"--test goes with one FILE, got {len(files)}")
-    settings = grid(*(values.pop(name) for name in _GRID))
+    settings = grid(**{name: values.pop(name) for name in ("selectors", "shrinking", *NUMBERS)})
     names = {field.name for field in fields(Parameters)}
     parameters = Parameters(**{name: values.pop(name) for name in names & values.keys()})
     plan_values = {name: values.pop(name) for name in ("runs", "seed", "cv")}

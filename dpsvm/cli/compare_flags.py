@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from dpsvm.cli.options import Flag, reader, table_flag
-from dpsvm.svm.parameters import SELECTORS, TABLE
+from dpsvm.cli.selector_flags import CHOICES
+from dpsvm.svm.parameters import TABLE
+from dpsvm.svm.selectors import NUMBERS, SELECTORS
 from dpsvm.threads import thread_count
 
 _SHRINKING = {"on": (True,), "off": (False,), "both": (True, False)}
@@ -32,6 +34,19 @@ def _shrinking(text: str) -> tuple[bool, ...]:
     return _SHRINKING[text]
 
 
+def _number_flag(name: str) -> Flag:
+    row = TABLE[name]
+    return Flag(
+        row.flag or name,
+        name,
+        f"values separated by commas, {row.meaning}",
+        ("x,...",),
+        _listed(row.read),
+        default=(row.default,),
+        default_text=f"{row.default:g}",
+    )
+
+
 RUN_FLAGS = (
     Flag(
         "--selectors",
@@ -39,27 +54,11 @@ RUN_FLAGS = (
         "selectors to compare, separated by commas; wss2 is always run",
         ("names",),
         _listed(TABLE["selector"].read),
-        default=SELECTORS,
-        default_text=",".join(SELECTORS),
+        default=tuple(SELECTORS),
+        default_text="all",
+        choices=CHOICES,
     ),
-    Flag(
-        "--selection-epsilon",
-        "selection_epsilon",
-        "values for dpwss, separated by commas; not a privacy guarantee",
-        ("x,...",),
-        _listed(TABLE["selection_epsilon"].read),
-        default=(1.0,),
-        default_text="1",
-    ),
-    Flag(
-        "--sigma",
-        "sigma",
-        "values for wss3, wss4 and dpwss, separated by commas",
-        ("x,...",),
-        _listed(TABLE["sigma"].read),
-        default=(0.5,),
-        default_text="0.5",
-    ),
+    *map(_number_flag, NUMBERS),
     Flag(
         "--runs",
         "runs",

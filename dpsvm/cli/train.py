@@ -18,9 +18,9 @@ from dpsvm.cli.train_flags import DPSVM_FLAGS, LIBSVM_FLAGS, asks_for_private
 from dpsvm.progress import Monitor, solver_progress
 from dpsvm.svm.parameters import CLASSIFIERS, Parameters
 from dpsvm.svm.patience import Patience
+from dpsvm.svm.selectors import SELECTORS
 from dpsvm.svm.training import Problem, Trainer
 from dpsvm.threads import thread_count
-from dpsvm.warnings import dpwss_notice
 
 _USAGE = "usage: dpsvm train [flags] FILE [MODEL]"
 _LEAST_CAP = 10_000_000
@@ -77,8 +77,11 @@ def run(arguments: list[str]) -> None:
         if path is not None:
             require_folder(path)
     log = Log(request.parameters.machine, request.quiet)
-    if request.parameters.selector == "dpwss":
-        log.warn(dpwss_notice(request.parameters.selection_epsilon, request.parameters.kernel))
+    notice = SELECTORS[request.parameters.selector].notice(
+        request.parameters, request.parameters.kernel
+    )
+    if notice is not None:
+        log.warn(notice)
     problem = _read_problem(request, log)
     request = replace(request, parameters=_completed(request, problem))
     trainer = Trainer(

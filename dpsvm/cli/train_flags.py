@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dpsvm.cli.options import Flag, reader, table_flag
-from dpsvm.svm.parameters import KERNELS, MACHINES, SELECTORS, SOLVERS
+from dpsvm.cli.selector_flags import CHOICES, NUMBER_FLAGS
+from dpsvm.svm.parameters import KERNELS, MACHINES, SOLVERS
 from dpsvm.threads import thread_count
 
 _TASKS = (
@@ -95,9 +96,8 @@ LIBSVM_FLAGS = (
 )
 DPSVM_FLAGS = (
     table_flag("solver", "name", choices=("  " + " ".join(SOLVERS),)),
-    table_flag("selector", "name", choices=("  " + " ".join(SELECTORS),)),
-    table_flag("selection_epsilon", "x"),
-    table_flag("sigma", "x"),
+    table_flag("selector", "name", choices=CHOICES),
+    *NUMBER_FLAGS,
     Flag(
         "--seed",
         "seed",

@@ -14,9 +14,10 @@ from dpsvm.comparison.dataset import Dataset
 from dpsvm.comparison.execution import Journal, execute
 from dpsvm.comparison.notes import notes
 from dpsvm.comparison.runs import LINEAR, Run, Task
-from dpsvm.comparison.settings import Setting, grid
+from dpsvm.comparison.settings import REFERENCE, Setting, grid
 from dpsvm.comparison.summary import Summary
-from dpsvm.svm.parameters import SELECTORS, Parameters
+from dpsvm.svm.parameters import Parameters
+from dpsvm.svm.selectors import NUMBERS, SELECTORS
 from dpsvm.threads import thread_count
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ class Comparison:
         found = []
         for setting in self.plan.settings:
             runs = sorted(self.runs.get(setting, []), key=lambda run: run.seed)
-            reference = self.runs.get(Setting("wss2", shrinking=setting.shrinking), [])
+            reference = self.runs.get(Setting(REFERENCE, shrinking=setting.shrinking), [])
             if runs:
                 found.append(Summary(setting, runs, reference))
         return found
@@ -169,8 +170,6 @@ def compare(
     y: ArrayLike,
     *,
     selectors: Iterable[str] = SELECTORS,
-    selection_epsilon: Iterable[float] = (1.0,),
-    sigma: Iterable[float] = (0.5,),
     shrinking: Iterable[bool] = (True,),
     runs: int = 10,
     seed: int = 0,
@@ -188,8 +187,6 @@ def compare(
     ----------
     X, y : rows and labels of two classes, trained in LIBSVM's class order.
     selectors : names of selectors; wss2 is always among them.
-    selection_epsilon : values for dpwss.
-    sigma : values for wss3, wss4 and dpwss.
     shrinking : (True,), (False,) or both.
     runs : runs of each setting that draws random numbers, with the seeds from ``seed`` on.
     cv : folds of a cross-validation of every run, or None.
@@ -197,7 +194,8 @@ def compare(
     n_jobs : runs at a time; -1 for one per core.
     resume : a file that keeps every run as it ends; runs found in it are not made again.
     kernel, parameters : ``C``, ``gamma`` (0: one over the number of features), ``degree``,
-        ``coef0``, ``tol``, ``cache_size``, ``max_iter``, ``time_limit``, as for LIBSVM.
+        ``coef0``, ``tol``, ``cache_size``, ``max_iter``, ``time_limit``, as for LIBSVM; and of a
+        number that selectors read, such as ``sigma``, the values to compare.
 
     >>> from sklearn.datasets import make_classification
     >>> X, y = make_classification(60, random_state=0)
@@ -205,8 +203,9 @@ def compare(
     >>> [(line.setting.label, line.stops) for line in found.summaries][-1]
     ('dpwss eps=1 sigma=0.7', {'exhausted': 2})
     """
+    numbers = {name: parameters.pop(name) for name in NUMBERS if name in parameters}
     plan = Plan(
-        settings=grid(selectors, selection_epsilon, sigma, shrinking),
+        settings=grid(selectors, shrinking, **numbers),
         parameters=Parameters(kernel=kernel, **parameters),
         runs=runs,
         seed=seed,

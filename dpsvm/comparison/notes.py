@@ -1,39 +1,43 @@
-"""The facts without which a dpwss table cannot be read."""
+"""The facts without which the table of a selector that claims privacy cannot be read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from dpsvm.comparison.settings import REFERENCE
 from dpsvm.comparison.summary import Summary
-
-NO_GUARANTEE = (
-    "No privacy guarantee is attached to any dpwss run: eps sets how sharply a selection prefers "
-    "the better pair and is no privacy budget, because the pairs that can be drawn depend on the "
-    "data and every update reads raw rows."
-)
+from dpsvm.svm.selectors import NUMBERS, SELECTORS
 
 
 def notes(summaries: Iterable[Summary], tol: float) -> list[str]:
-    """What must be said under a table; nothing if dpwss is not in it.
+    """What must be said under a table; nothing if no selector in it claims privacy.
 
     >>> notes([], 1e-3)
     []
     """
-    ours = [summary for summary in summaries if summary.setting.selector == "dpwss"]
-    if not ours:
+    of: dict[str, list[Summary]] = {}
+    for summary in summaries:
+        of.setdefault(summary.setting.selector, []).append(summary)
+    return [line for name, ours in of.items() for line in _notes(name, ours, tol)]
+
+
+def _notes(name: str, ours: list[Summary], tol: float) -> list[str]:
+    selector = SELECTORS[name]
+    if selector.budget is None:
         return []
     runs = [run for summary in ours for run in summary.runs]
     spent = [run for run in runs if run.stop_reason == "exhausted"]
-    said = [f"None of the {len(runs)} dpwss runs ended exhausted."]
+    said = [f"None of the {len(runs)} {name} runs ended exhausted."]
     if spent:
         gaps = [run.gap for run in spent]
         said = [
-            f"{len(spent)} of {len(runs)} dpwss runs ended exhausted (no unused pair left to draw),"
-            f" with a gap of {min(gaps):.2g} to {max(gaps):.2g} where {tol:g} was asked for: fewer"
-            " iterations than wss2 means stopped earlier, not converged faster."
+            f"{len(spent)} of {len(runs)} {name} runs ended exhausted (no unused pair left to draw)"
+            f", with a gap of {min(gaps):.2g} to {max(gaps):.2g} where {tol:g} was asked for: fewer"
+            f" iterations than {REFERENCE} means stopped earlier, not converged faster."
         ]
     said += [_early(summary) for summary in ours if _stops_early(summary)]
-    return [*said, NO_GUARANTEE]
+    reason = f"{NUMBERS[selector.budget].label} {selector.caveat}"
+    return [*said, f"No privacy guarantee is attached to any {name} run: {reason}"]
 
 
 def _stops_early(summary: Summary) -> bool:

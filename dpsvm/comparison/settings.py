@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
-from dpsvm.svm.parameters import RANDOM_SELECTORS, SELECTORS, TABLE, Parameters
+from dpsvm.svm.parameters import TABLE, Parameters
+from dpsvm.svm.selectors import DEFAULT, NUMBERS, SELECTORS, with_numbers
 
-REFERENCE = "wss2"
+REFERENCE = DEFAULT
 """The selector the others are measured against."""
 
 
 @dataclass(frozen=True)
+@with_numbers(lambda _: None)
 class Setting:
     """A selector with the numbers it reads; a number it does not read is None.
 
@@ -21,24 +24,24 @@ class Setting:
     """
 
     selector: str
-    selection_epsilon: float | None = None
-    sigma: float | None = None
     shrinking: bool = True
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """Those it reads, by name, in the order of the selector."""
+        read = {one.name: getattr(self, one.name) for one in SELECTORS[self.selector].numbers}
+        return {name: value for name, value in read.items() if value is not None}
 
     @property
     def label(self) -> str:
         """The selector and its numbers; shrinking is told apart by the tables."""
-        words = [self.selector]
-        if self.selection_epsilon is not None:
-            words.append(f"eps={self.selection_epsilon:g}")
-        if self.sigma is not None:
-            words.append(f"sigma={self.sigma:g}")
-        return " ".join(words)
+        numbers = (f"{NUMBERS[name].label}={value:g}" for name, value in self.numbers.items())
+        return " ".join([self.selector, *numbers])
 
     @property
     def is_random(self) -> bool:
         """Whether runs with different seeds differ."""
-        return self.selector in RANDOM_SELECTORS
+        return SELECTORS[self.selector].random
 
     @property
     def is_reference(self) -> bool:
@@ -47,28 +50,26 @@ class Setting:
 
     def parameters(self, base: Parameters) -> Parameters:
         """The base with this selector."""
-        numbers: dict[str, Any] = {
-            name: value
-            for name in ("selection_epsilon", "sigma")
-            if (value := getattr(self, name)) is not None
-        }
+        numbers: dict[str, Any] = self.numbers
         return replace(base, selector=self.selector, shrinking=self.shrinking, **numbers)
 
 
 def grid(
     selectors: Iterable[str] = SELECTORS,
-    selection_epsilon: Iterable[float] = (1.0,),
-    sigma: Iterable[float] = (0.5,),
     shrinking: Iterable[bool] = (True,),
+    **numbers: Iterable[float],
 ) -> list[Setting]:
-    """Every selector with every value it reads, wss2 first whether it is named or not.
+    """Every selector with every value of the numbers it reads, or the default of those not given.
+
+    wss2 is first, whether it is named or not.
 
     >>> [setting.label for setting in grid(["dpwss", "wss1"], sigma=[0.1, 0.7])]
     ['wss2', 'dpwss eps=1 sigma=0.1', 'dpwss eps=1 sigma=0.7', 'wss1']
     """
     names = list(dict.fromkeys([REFERENCE, *selectors]))
-    epsilons, sigmas = list(dict.fromkeys(selection_epsilon)), list(dict.fromkeys(sigma))
-    for row, values in (("selector", names), ("selection_epsilon", epsilons), ("sigma", sigmas)):
+    lists = {name: list(dict.fromkeys(values)) for name, values in numbers.items()}
+    rows: list[tuple[str, list[Any]]] = [("selector", names), *lists.items()]
+    for row, values in rows:
         if not values:
             raise ValueError(f"no {row} is given")
         for value in values:
@@ -76,9 +77,10 @@ def grid(
     found = []
     for shrink in dict.fromkeys(shrinking):
         for name in names:
-            for eps in epsilons if name == "dpwss" else [None]:
-                for share in sigmas if name in RANDOM_SELECTORS else [None]:
-                    found.append(Setting(name, eps, share, bool(shrink)))
+            read = SELECTORS[name].numbers
+            for point in product(*(lists.get(one.name, [one.default]) for one in read)):
+                chosen: dict[str, Any] = dict(zip((one.name for one in read), point, strict=True))
+                found.append(Setting(name, bool(shrink), **chosen))
     if not found:
         raise ValueError("no shrinking setting is given")
     return found

@@ -182,6 +182,7 @@ def _footer(plan: Plan) -> str:
     versions = ", ".join(f"{name} {value}" for name, value in facts["versions"].items())
     folds = "none" if plan.cv is None else f"{plan.cv} folds"
     items = {
+        "Selectors": "; ".join(f"{name}: {label}" for name, label in facts["selectors"].items()),
         "Machine": numbers,
         "Runs": f"{plan.runs} of each setting that draws, seeds from {plan.seed} on",
         "Cross-validation": folds,

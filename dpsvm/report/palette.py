@@ -16,6 +16,7 @@ COLOURS = {
     "wss-wr": "#CC79A7",
     "dpwss": "#D55E00",
 }
+OTHERS = "#56B4E9"
 POSITIVE, NEGATIVE = "#0072B2", "#7A7F87"
 DASHES = ("", "8 3", "4 3", "1.5 2.5", "8 3 1.5 3", "8 3 1.5 3 1.5 3")
 
@@ -43,5 +44,5 @@ def styles(settings: Iterable[Setting]) -> dict[Setting, Style]:
         if setting.label not in labels:
             labels.append(setting.label)
         dash = DASHES[labels.index(setting.label) % len(DASHES)]
-        found[setting] = Style(COLOURS[setting.selector], dash)
+        found[setting] = Style(COLOURS.get(setting.selector, OTHERS), dash)
     return found

@@ -16,6 +16,7 @@ import sklearn
 from dpsvm import _core
 from dpsvm._version import __version__
 from dpsvm.report.plain_json import dumps
+from dpsvm.svm.selectors import SELECTORS
 
 if TYPE_CHECKING:
     from dpsvm.comparison.comparison import Comparison, Plan
@@ -43,9 +44,11 @@ def record(comparison: Comparison, line: Summary) -> dict[str, Any]:
 
 def configuration(plan: Plan) -> dict[str, Any]:
     """What was run and with which versions."""
+    names = dict.fromkeys(setting.selector for setting in plan.settings)
     used = ("kernel", "degree", "gamma", "coef0", "C", "tol", "cache_size", "max_iter")
     return {
         "parameters": {name: getattr(plan.parameters, name) for name in used},
+        "selectors": {name: SELECTORS[name].label for name in names},
         "runs": plan.runs,
         "seed": plan.seed,
         "cv": plan.cv,

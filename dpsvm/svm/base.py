@@ -22,12 +22,13 @@ from dpsvm.progress import solver_progress
 from dpsvm.rows import FLOAT_TYPES, core_rows, scale_gamma
 from dpsvm.svm.callbacks import Subtasks, print_reports
 from dpsvm.svm.fitted import FittedSVM, Floats, Kernel
-from dpsvm.svm.parameters import CLASSIFIERS, RANDOM_SELECTORS, TABLE, Parameters
+from dpsvm.svm.parameters import CLASSIFIERS, TABLE, Parameters
 from dpsvm.svm.patience import Patience, stall_notice
+from dpsvm.svm.selectors import NUMBERS, SELECTORS
 from dpsvm.svm.solving import NOT_FINITE, CoreFit
 from dpsvm.svm.warm_start import Previous
 from dpsvm.threads import thread_count
-from dpsvm.warnings import PrivacyLeakWarning, dpwss_notice
+from dpsvm.warnings import PrivacyLeakWarning
 
 Rows = NDArray[np.intp]
 RandomState = int | np.random.RandomState | None
@@ -50,7 +51,7 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
 
     _settings: ClassVar[tuple[str, ...]] = (  # parameters handed to the core as they are
         "degree", "coef0", "tol", "shrinking", "cache_size", "max_iter", "time_limit",
-        "solver", "selector", "selection_epsilon", "sigma",
+        "solver", "selector", *NUMBERS,
     )  # fmt: skip
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **constraints(*_settings),
@@ -81,11 +82,10 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
         random_state: RandomState,
         solver: str,
         selector: str,
-        selection_epsilon: float,
-        sigma: float,
         time_limit: float | None,
         n_jobs: int | None,
         warm_start: bool,
+        **numbers: float,
     ) -> None:
         self.kernel = kernel
         self.degree = degree
@@ -99,11 +99,14 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
         self.random_state = random_state
         self.solver = solver
         self.selector = selector
-        self.selection_epsilon = selection_epsilon
-        self.sigma = sigma
         self.time_limit = time_limit
         self.n_jobs = n_jobs
         self.warm_start = warm_start
+        for name, number in NUMBERS.items():
+            setattr(self, name, numbers.pop(name, number.default))
+        if numbers:
+            kind, name = type(self).__name__, min(numbers)
+            raise TypeError(f"{kind}.__init__() got an unexpected keyword argument {name!r}")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -168,10 +171,9 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
 
     def _notices(self) -> list[tuple[str, type[Warning]]]:
         """Return what to warn of before a fit, whatever the data."""
-        if self.selector != "dpwss":
-            return []
-        name = "precomputed" if callable(self.kernel) else self.kernel
-        return [(dpwss_notice(self.selection_epsilon, name), PrivacyLeakWarning)]
+        kernel = "precomputed" if callable(self.kernel) else self.kernel
+        notice = SELECTORS[self.selector].notice(self, kernel)
+        return [] if notice is None else [(notice, PrivacyLeakWarning)]
 
     def _previous(self) -> Previous | None:
         """Return what the last fit left, if there was one."""
@@ -269,7 +271,7 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
         return rows
 
     def _seed(self) -> int | None:
-        if self.selector not in RANDOM_SELECTORS or self.random_state is None:
+        if not SELECTORS[self.selector].random or self.random_state is None:
             return None
         return int(check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64))
 

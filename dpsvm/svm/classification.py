@@ -9,6 +9,7 @@ from dpsvm._sklearn import PROBABILITY_DEFAULT
 from dpsvm.svm.base import RandomState, constraints
 from dpsvm.svm.classifier import BaseSVC
 from dpsvm.svm.fitted import Kernel
+from dpsvm.svm.selectors import takes_numbers
 
 
 class SVC(BaseSVC):
@@ -52,18 +53,17 @@ class SVC(BaseSVC):
     break_ties : bool, default=False
         Whether ``predict`` parts classes of equal votes by ``decision_function``.
     random_state : int, RandomState or None, default=None
-        Makes the folds of ``probability`` and the selectors wss3, wss4 and dpwss repeatable.
+        Makes the folds of ``probability`` and the selectors that draw repeatable.
     solver : {"smo", "decomposition"}, default="smo"
         "smo" follows LIBSVM step by step. "decomposition" keeps the weight vector and solves for a
         few hundred variables at a time: for ``kernel="linear"`` and ``selector="wss2"`` only, it
         reaches the same optimum, to the same ``tol``, in less time on many or sparse rows;
         ``shrinking`` does not apply to it.
-    selector : {"wss2", "wss1", "wss3", "wss4", "wss-wr", "dpwss"}, default="wss2"
-        The rule that picks the next pair of variables. "dpwss" carries no privacy guarantee.
-    selection_epsilon : float, default=1.0
-        How sharply dpwss prefers the better pair.
-    sigma : float, default=0.5
-        Smallest share of the largest violation that wss3, wss4 and dpwss accept.
+    selector : str, default="wss2"
+        The rule that picks the next pair of variables, one of ``dpsvm.svm.selectors.SELECTORS``.
+        "dpwss" carries no privacy guarantee.
+    sigma, selection_epsilon : float, default=0.5, 1.0
+        Numbers that some selectors read; ``dpsvm.svm.selectors.NUMBERS`` tells what each does.
     time_limit : float or None, default=None
         Most seconds for the fit.
     n_jobs : int or None, default=None
@@ -102,7 +102,7 @@ class SVC(BaseSVC):
     dual_gap_, objective_ : float, or ndarray for several pairs
         Optimality gap and dual objective at the end.
     n_selections_ : int
-        Randomised selections made by dpwss.
+        Randomised selections made.
     privacy_guarantee_ : None
         No privacy guarantee is attached.
     shape_fit_ : tuple of int
@@ -127,6 +127,7 @@ class SVC(BaseSVC):
         **constraints("C"),
     }
 
+    @takes_numbers
     def __init__(
         self,
         *,
@@ -147,11 +148,10 @@ class SVC(BaseSVC):
         random_state: RandomState = None,
         solver: str = "smo",
         selector: str = "wss2",
-        selection_epsilon: float = 1.0,
-        sigma: float = 0.5,
         time_limit: float | None = None,
         n_jobs: int | None = None,
         warm_start: bool = False,
+        **numbers: float,
     ) -> None:
         super().__init__(
             kernel=kernel,
@@ -170,11 +170,10 @@ class SVC(BaseSVC):
             random_state=random_state,
             solver=solver,
             selector=selector,
-            selection_epsilon=selection_epsilon,
-            sigma=sigma,
             time_limit=time_limit,
             n_jobs=n_jobs,
             warm_start=warm_start,
+            **numbers,
         )
         self.C = C
 
@@ -210,6 +209,7 @@ class NuSVC(BaseSVC):
         "specified nu is infeasible: all samples with positive weights belong to the same class"
     )
 
+    @takes_numbers
     def __init__(
         self,
         *,
@@ -230,11 +230,10 @@ class NuSVC(BaseSVC):
         random_state: RandomState = None,
         solver: str = "smo",
         selector: str = "wss2",
-        selection_epsilon: float = 1.0,
-        sigma: float = 0.5,
         time_limit: float | None = None,
         n_jobs: int | None = None,
         warm_start: bool = False,
+        **numbers: float,
     ) -> None:
         super().__init__(
             kernel=kernel,
@@ -253,10 +252,9 @@ class NuSVC(BaseSVC):
             random_state=random_state,
             solver=solver,
             selector=selector,
-            selection_epsilon=selection_epsilon,
-            sigma=sigma,
             time_limit=time_limit,
             n_jobs=n_jobs,
             warm_start=warm_start,
+            **numbers,
         )
         self.nu = nu

@@ -10,6 +10,7 @@ from sklearn.base import OutlierMixin, _fit_context
 
 from dpsvm.svm.base import BaseSVM, RandomState, Rows, constraints
 from dpsvm.svm.fitted import Floats, Kernel
+from dpsvm.svm.selectors import takes_numbers
 
 
 class OneClassSVM(OutlierMixin, BaseSVM):  # type: ignore[misc]
@@ -39,6 +40,7 @@ class OneClassSVM(OutlierMixin, BaseSVM):  # type: ignore[misc]
         **constraints("nu"),
     }
 
+    @takes_numbers
     def __init__(
         self,
         *,
@@ -55,11 +57,10 @@ class OneClassSVM(OutlierMixin, BaseSVM):  # type: ignore[misc]
         random_state: RandomState = None,
         solver: str = "smo",
         selector: str = "wss2",
-        selection_epsilon: float = 1.0,
-        sigma: float = 0.5,
         time_limit: float | None = None,
         n_jobs: int | None = None,
         warm_start: bool = False,
+        **numbers: float,
     ) -> None:
         super().__init__(
             kernel=kernel,
@@ -74,11 +75,10 @@ class OneClassSVM(OutlierMixin, BaseSVM):  # type: ignore[misc]
             random_state=random_state,
             solver=solver,
             selector=selector,
-            selection_epsilon=selection_epsilon,
-            sigma=sigma,
             time_limit=time_limit,
             n_jobs=n_jobs,
             warm_start=warm_start,
+            **numbers,
         )
         self.nu = nu
 

@@ -13,6 +13,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from dpsvm.svm.constraints import Boolean, Constraint, Interval, Names, Nothing
+from dpsvm.svm.selectors import DEFAULT, NUMBERS, SELECTORS, Number, with_numbers
 
 MACHINES = ("c-svc", "nu-svc", "one-class", "epsilon-svr", "nu-svr")
 """Machine names, at the position of LIBSVM's code for ``-s``."""
@@ -22,12 +23,6 @@ KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 
 SOLVERS = ("smo", "decomposition")
 """Solvers, the default first."""
-
-SELECTORS = ("wss2", "wss1", "wss3", "wss4", "wss-wr", "dpwss")
-"""Working-set selectors, the default first."""
-
-RANDOM_SELECTORS = frozenset({"wss3", "wss4", "dpwss"})
-"""The selectors that draw random numbers, and so need a seed to be repeatable."""
 
 CLASSIFIERS = frozenset({"c-svc", "nu-svc"})
 """The machines that take class labels."""
@@ -108,7 +103,13 @@ def _row(default: Any, meaning: str, *allowed: Constraint, kind: type, **columns
     return field(default=default, metadata=row)
 
 
+def _number_row(number: Number) -> Any:
+    meaning = f"for {number.readers}: {number.meaning}"
+    return _row(number.default, meaning, number.allowed, kind=float, flag=number.flag)
+
+
 @dataclass(frozen=True, kw_only=True)
+@with_numbers(_number_row)
 class Parameters:
     """Settings of one training run, checked on construction; the defaults are LIBSVM's.
 
@@ -234,37 +235,23 @@ class Parameters:
         flag="--solver",
     )
     selector: str = _row(
-        "wss2",
+        DEFAULT,
         "rule that picks the next pair of variables",
-        Names(SELECTORS),
+        Names(tuple(SELECTORS)),
         kind=str,
         flag="--selector",
-    )
-    selection_epsilon: float = _row(
-        1.0,
-        "how sharply dpwss prefers the better pair; not a privacy guarantee",
-        Interval(Real, 0.0, None, closed="neither"),
-        kind=float,
-        flag="--selection-epsilon",
-    )
-    sigma: float = _row(
-        0.5,
-        "smallest share of the largest violation that wss3, wss4 and dpwss accept",
-        Interval(Real, 0.0, 1.0, closed="neither"),
-        kind=float,
-        flag="--sigma",
     )
 
     def __post_init__(self) -> None:
         for name, setting in TABLE.items():
             setting.check(getattr(self, name))
         if self.solver == "decomposition":
-            for name, needed in (("kernel", "linear"), ("selector", "wss2")):
+            able = [name for name, one in SELECTORS.items() if one.decomposition]
+            for name, needed in (("kernel", ["linear"]), ("selector", able)):
                 given = getattr(self, name)
-                if given != needed:
-                    raise ValueError(
-                        f"solver='decomposition' needs {name}={needed!r}, got {given!r}"
-                    )
+                if given not in needed:
+                    wanted = f"{name}={' or '.join(map(repr, needed))}"
+                    raise ValueError(f"solver='decomposition' needs {wanted}, got {given!r}")
 
     def kernel_options(self) -> dict[str, Any]:
         """Return the kernel's keywords, shared by ``_core.train`` and ``_core.decision_values``.
@@ -298,8 +285,7 @@ class Parameters:
             "time_limit": math.inf if self.time_limit is None else float(self.time_limit),
             "solver": self.solver,
             "selector": self.selector,
-            "selection_epsilon": float(self.selection_epsilon),
-            "sigma": float(self.sigma),
+            **{name: float(getattr(self, name)) for name in NUMBERS},
         }
 
 

@@ -8,6 +8,7 @@ from sklearn.base import RegressorMixin
 
 from dpsvm.svm.base import BaseSVM, RandomState, constraints
 from dpsvm.svm.fitted import Floats, Kernel
+from dpsvm.svm.selectors import takes_numbers
 
 
 class BaseSVR(RegressorMixin, BaseSVM):  # type: ignore[misc]
@@ -57,6 +58,7 @@ class SVR(BaseSVR):
         **constraints("C", "epsilon"),
     }
 
+    @takes_numbers
     def __init__(
         self,
         *,
@@ -74,11 +76,10 @@ class SVR(BaseSVR):
         random_state: RandomState = None,
         solver: str = "smo",
         selector: str = "wss2",
-        selection_epsilon: float = 1.0,
-        sigma: float = 0.5,
         time_limit: float | None = None,
         n_jobs: int | None = None,
         warm_start: bool = False,
+        **numbers: float,
     ) -> None:
         super().__init__(
             kernel=kernel,
@@ -93,11 +94,10 @@ class SVR(BaseSVR):
             random_state=random_state,
             solver=solver,
             selector=selector,
-            selection_epsilon=selection_epsilon,
-            sigma=sigma,
             time_limit=time_limit,
             n_jobs=n_jobs,
             warm_start=warm_start,
+            **numbers,
         )
         self.C = C
         self.epsilon = epsilon
@@ -131,6 +131,7 @@ class NuSVR(BaseSVR):
         **constraints("C", "nu"),
     }
 
+    @takes_numbers
     def __init__(
         self,
         *,
@@ -148,11 +149,10 @@ class NuSVR(BaseSVR):
         random_state: RandomState = None,
         solver: str = "smo",
         selector: str = "wss2",
-        selection_epsilon: float = 1.0,
-        sigma: float = 0.5,
         time_limit: float | None = None,
         n_jobs: int | None = None,
         warm_start: bool = False,
+        **numbers: float,
     ) -> None:
         super().__init__(
             kernel=kernel,
@@ -167,11 +167,10 @@ class NuSVR(BaseSVR):
             random_state=random_state,
             solver=solver,
             selector=selector,
-            selection_epsilon=selection_epsilon,
-            sigma=sigma,
             time_limit=time_limit,
             n_jobs=n_jobs,
             warm_start=warm_start,
+            **numbers,
         )
         self.nu = nu
         self.C = C

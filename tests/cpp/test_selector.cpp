@@ -2,6 +2,7 @@
 #include "selector.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "check.hpp"
@@ -58,7 +59,7 @@ Choice once(const SelectorSpec& spec, const State& s) {
 void deterministic_rules_take_the_worst_pair() {
   const State s = hand_made(1);
   for (const char* name : {"wss1", "wss2", "wss-wr"}) {
-    const Choice pair = once({name, 1.0, 0.5, {}}, s);
+    const Choice pair = once({name}, s);
     CHECK(pair.kind == Choice::Kind::pair);
     CHECK_EQUAL(pair.i, 4);
     CHECK_EQUAL(pair.j, 5);
@@ -70,7 +71,7 @@ void constant_factor_rules_stay_within_their_factor() {
   const State s = hand_made(1);
   std::set<std::pair<Index, Index>> seen3, seen4;
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
-    const Choice three = once({"wss3", 1.0, 0.7, seed}, s), four = once({"wss4", 1.0, 0.7, seed}, s);
+    const Choice three = once({"wss3", {{"sigma", 0.7}}, seed}, s), four = once({"wss4", {{"sigma", 0.7}}, seed}, s);
     CHECK(s.v[three.i] - s.v[three.j] >= 0.7 * 2.0);
     seen3.insert({three.i, three.j});
     CHECK_EQUAL(four.i, 4);
@@ -84,7 +85,7 @@ void constant_factor_rules_stay_within_their_factor() {
 void dpwss_takes_each_partner_once() {
   const State s = hand_made(1);
   IdentityQ q;
-  const auto selector = make_selector({"dpwss", 1.0, 0.6, 5}, s.size);
+  const auto selector = make_selector({"dpwss", {{"sigma", 0.6}}, 5}, s.size);
   std::set<Index> partners;
   Choice pair = selector->select(s, q, kTol);
   for (; pair.kind == Choice::Kind::pair; pair = selector->select(s, q, kTol)) {
@@ -99,7 +100,7 @@ void dpwss_takes_each_partner_once() {
 void wss_wr_takes_each_variable_once() {
   const State s = hand_made(1);
   IdentityQ q;
-  const auto selector = make_selector({"wss-wr", 1.0, 0.5, {}}, s.size);
+  const auto selector = make_selector({"wss-wr"}, s.size);
   std::set<Index> variables;
   Choice pair = selector->select(s, q, kTol);
   for (; pair.kind == Choice::Kind::pair; pair = selector->select(s, q, kTol)) {
@@ -114,9 +115,9 @@ void groups_are_never_mixed() {
   State s = hand_made(2);
   for (Index t : {0, 5}) s.set_alpha(t, 0.5);  // so that each group has both sides
   s.find_top();
-  for (const char* name : {"wss1", "wss2", "wss3", "wss4", "wss-wr", "dpwss"})
+  for (const Rule* rule : rules())
     for (std::uint64_t seed = 0; seed < 50; ++seed) {
-      const Choice pair = once({name, 1.0, 0.5, seed}, s);
+      const Choice pair = once({rule->name, {}, seed}, s);
       CHECK(pair.kind == Choice::Kind::pair);
       CHECK_EQUAL(s.group(pair.i), s.group(pair.j));
       CHECK(s.v[pair.i] > s.v[pair.j]);
@@ -127,8 +128,47 @@ void nothing_is_selected_at_the_optimum() {
   State s = hand_made(1);
   for (double& v : s.v) v = 0.5;
   s.find_top();
-  for (const char* name : {"wss1", "wss2", "wss3", "wss4", "wss-wr", "dpwss"})
-    CHECK(once({name, 1.0, 0.5, 1}, s).kind == Choice::Kind::stationary);
+  for (const Rule* rule : rules()) CHECK(once({rule->name, {}, 1}, s).kind == Choice::Kind::stationary);
+}
+
+// Whether it is an end, and no error, that a rule has no pair left; and whether it draws.
+void rules_are_what_they_say() {
+  for (const Rule* rule : rules()) {
+    const State s = hand_made(1);
+    IdentityQ q;
+    const auto selector = make_selector({rule->name, {}, 3}, s.size);
+    Choice pair = selector->select(s, q, kTol);
+    for (int k = 0; k < 100 && pair.kind == Choice::Kind::pair; ++k) pair = selector->select(s, q, kTol);
+    CHECK((pair.kind == Choice::Kind::exhausted) == rule->once_only);
+    CHECK((selector->draws() > 0) == rule->random);
+  }
+}
+
+void rules_are_told_apart_and_begin_with_libsvms() {
+  const std::vector<const Rule*> all = rules();
+  CHECK(all.size() >= 6);
+  CHECK_EQUAL(std::string(all[0]->name), SelectorSpec{}.name);
+  std::set<std::string> names;
+  std::map<std::string, const Number*> numbers;
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    CHECK(names.insert(all[k]->name).second);
+    CHECK(all[k]->as_libsvm == (k == 0));
+    CHECK(k < 2 || all[k - 1]->year <= all[k]->year);
+    for (const Number* number : all[k]->numbers) {
+      if (!number) continue;
+      CHECK(number->low < number->initial && number->initial < number->high);
+      CHECK(numbers.emplace(number->name, number).first->second == number);
+    }
+  }
+}
+
+void what_no_rule_reads_is_refused() {
+  for (const double sigma : {0.0, 1.0, std::nan("")}) {
+    CHECK_THROWS(make_selector({"wss3", {{"sigma", sigma}}}, 10), InvalidInput);
+    CHECK(make_selector({"wss1", {{"sigma", sigma}}}, 10) != nullptr);  // which does not read it
+  }
+  CHECK_THROWS(make_selector({"wss3", {{"sigmoid", 0.5}}}, 10), InvalidInput);
+  CHECK_THROWS(make_selector({"wss9"}, 10), InvalidInput);
 }
 
 }  // namespace
@@ -140,5 +180,8 @@ int main() {
   wss_wr_takes_each_variable_once();
   groups_are_never_mixed();
   nothing_is_selected_at_the_optimum();
+  rules_are_what_they_say();
+  rules_are_told_apart_and_begin_with_libsvms();
+  what_no_rule_reads_is_refused();
   return check::result();
 }
