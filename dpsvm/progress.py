@@ -5,18 +5,24 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
+
+from dpsvm._extras import missing
 
 Monitor = Callable[[Mapping[str, Any]], bool]
 
 
 def visible() -> bool:
     """Whether there is somewhere to show progress: a terminal on standard error, and rich."""
-    if not sys.stderr.isatty():
-        return False
-    from importlib.util import find_spec
+    return sys.stderr.isatty() and _has_rich()
 
-    return find_spec("rich") is not None
+
+@cache
+def _has_rich() -> bool:
+    if (words := missing("rich", "a progress bar")) is not None:
+        print(words, file=sys.stderr)
+    return words is None
 
 
 @contextmanager

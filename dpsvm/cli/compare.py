@@ -11,10 +11,9 @@ from dpsvm.cli.compare_flags import KERNEL_FLAGS, OUTPUT_FLAGS, RUN_FLAGS
 from dpsvm.cli.files import require_folder
 from dpsvm.cli.options import UsageError, help_lines, parse
 from dpsvm.cli.outputs import require_matplotlib
-from dpsvm.comparison import Comparison, Dataset, Journal, Plan, Run, Setting, grid
+from dpsvm.comparison import Comparison, Dataset, Journal, Plan, Run, Setting, grid, records
+from dpsvm.comparison.page import page
 from dpsvm.data import atomic_write, load_libsvm
-from dpsvm.report import records
-from dpsvm.report.page import page
 from dpsvm.report.progress import runs_progress
 from dpsvm.svm.parameters import Parameters
 
@@ -101,8 +100,9 @@ def _read_job(arguments: list[str]) -> _Job:
             require_folder(path)
     if job.plot is not None and Path(job.plot).is_file():
         raise UsageError(f"--plot {job.plot}: a folder is needed, and this is a file")
-    if job.plot is not None:
-        require_matplotlib()
+    for flag, path in (("--plot", job.plot), ("--html", job.html)):
+        if path is not None:
+            require_matplotlib(flag)
     return job
 
 
@@ -168,7 +168,7 @@ def _write(job: _Job, comparisons: list[Comparison], failures: list[str]) -> Non
             with atomic_write(path) as file:
                 file.write(text())
     if job.plot is not None:
-        from dpsvm.report.figures import save
+        from dpsvm.comparison.charts import save
 
         save(comparisons, job.plot)
 
