@@ -12,6 +12,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8
 BLACK = "#000000"
 POSITIVE, NEGATIVE = COLOURS[0], "#7A7F87"
 CENTRAL_LOOK: dict[str, Any] = {"color": BLACK, "linestyle": "--", "linewidth": 1.2}
+MIDDLE_LOOK: dict[str, Any] = {"color": COLOURS[1], "linestyle": "-.", "linewidth": 1.2}
 FIRST_LOOK: dict[str, Any] = {"color": "#6b7480", "linestyle": ":", "linewidth": 1.6}
 
 _STROKES, _SPACE = (7.0, 3.5, 1.0), 1.6  # in widths of the line

@@ -47,7 +47,8 @@ def canvas(
         axes.set_axisbelow(True)
         axes.spines[["top", "right"]].set_visible(False)
     if title:
-        lines = textwrap.wrap(title, int(_LETTERS * width * columns))
+        fit = int(_LETTERS * width * columns)
+        lines = [part for line in title.splitlines() for part in textwrap.wrap(line, fit)]
         figure.suptitle("\n".join(lines), fontsize="medium")
     return figure, list(np.ravel(panels))
 
