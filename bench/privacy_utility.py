@@ -241,7 +241,7 @@ def picture(folder: Path) -> None:
     import matplotlib
 
     from dpsvm.report.palette import BLACK, COLOURS
-    from dpsvm.report.picture import canvas
+    from dpsvm.report.picture import canvas, shared_legend
 
     tables = read_results(folder, "privacy_utility")["tables"]
     names = list(dict.fromkeys(row["data"] for row in tables[ACCURACY]))
@@ -270,8 +270,7 @@ def picture(folder: Path) -> None:
         axes.minorticks_off()
         axes.set(title=name.removesuffix("_scale"), xlabel="epsilon")
     panels[0].set_ylabel("test accuracy")
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False)
+    shared_legend(figure, panels[0])
     with matplotlib.rc_context({"svg.hashsalt": "dpsvm"}):
         figure.savefig(folder / "privacy_utility.svg", metadata={"Date": None})
 

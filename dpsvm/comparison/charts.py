@@ -17,7 +17,7 @@ from dpsvm.comparison.settings import Setting
 from dpsvm.comparison.summary import Summary
 from dpsvm.comparison.words import undrawn
 from dpsvm.report.palette import BLACK, COLOURS, NEGATIVE, POSITIVE, Look, looks
-from dpsvm.report.picture import canvas, legend, mark, write
+from dpsvm.report.picture import canvas, mark, shared_legend, write
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -184,7 +184,7 @@ def overview(comparison: Comparison, shrinking: bool | None = None) -> Figure:
     error_chart(error, lines, styles)
     gap_chart(gap, drawn, styles, comparison.plan.parameters.tol)
     objective_chart(objective, drawn, styles)
-    legend(gap)
+    shared_legend(figure, gap)
     return figure
 
 

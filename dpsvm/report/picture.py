@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _LETTERS = 10.0  # of a title to an inch
 _KEYS = 13.0  # of a legend, which is smaller
-_KEY = 6  # letters as wide as the line before a name
+_KEY = 8  # letters as wide as the line before a name
 
 
 def canvas(
@@ -53,21 +53,24 @@ def canvas(
     return figure, list(np.ravel(panels))
 
 
-def legend(axes: Axes, title: str = "") -> None:
-    """Name the curves above the panel, where nothing is covered, in as many columns as fit."""
-    names = axes.get_legend_handles_labels()[1]
+def legend(axes: Axes) -> None:
+    """Name the curves above their panel, where nothing is covered, in as many columns as fit."""
     width = 1.2 * axes.bbox.width / axes.figure.dpi  # before room is made for words, in inches
-    fit = int(width * _KEYS / (max(map(len, names)) + _KEY))
-    axes.legend(
-        loc="lower left",
-        bbox_to_anchor=(0.0, 1.0),
-        ncols=min(max(fit, 1), len(names)),
-        title=title or None,
-        alignment="left",
-        frameon=False,
-        fontsize="small",
-        borderaxespad=0.2,
-    )
+    look = _legend_look(axes, width)
+    axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), alignment="left", **look)
+
+
+def shared_legend(figure: Figure, axes: Axes) -> None:
+    """Name the curves of a panel at the foot of the picture, for all panels."""
+    look = _legend_look(axes, figure.get_figwidth())
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", **look)
+
+
+def _legend_look(axes: Axes, width: float) -> dict[str, Any]:
+    names = axes.get_legend_handles_labels()[1]
+    fit = max(1, int(width * _KEYS / (max(map(len, names)) + _KEY)))
+    look = {"ncols": min(fit, len(names)), "handlelength": 3.0, "borderaxespad": 0.2}
+    return look | {"frameon": False, "fontsize": "small"}
 
 
 def mark(artist: Artist, kind: str, tip: str = "") -> None:
