@@ -219,8 +219,12 @@ def write_results(
     *,
     config: Mapping[str, object],
     verdicts: Sequence[str],
+    pictures: Mapping[str, object] | None = None,
 ) -> None:
-    """Write NAME.json and NAME.md: what ran, on what machine, and every row."""
+    """Write NAME.json and NAME.md: what ran, on what machine, and every row.
+
+    pictures : what they are drawn from, so that they can be drawn anew; in the JSON alone
+    """
     from dpsvm.data import atomic_write
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -231,7 +235,7 @@ def write_results(
         "machine": facts,
         "verdicts": verdicts,
         "tables": {table.title: table.records() for table in tables},
-    }
+    } | ({} if pictures is None else {"pictures": pictures})
     with atomic_write(folder / f"{name}.json") as stream:
         json.dump(document, stream, indent=1)
         stream.write("\n")
@@ -248,6 +252,27 @@ def write_results(
     ]
     with atomic_write(folder / f"{name}.md") as stream:
         stream.write("\n".join([*head, *(f"\n{table.markdown()}" for table in tables), ""]))
+
+
+def add_table(folder: Path, name: str, table: Table) -> None:
+    """Put one more table into written results, or in the place of that of its title."""
+    from dpsvm.data import atomic_write
+
+    document = read_results(folder, name)
+    document["tables"][table.title] = table.records()
+    head, *parts = (folder / f"{name}.md").read_text().rstrip("\n").split("\n\n## ")
+    others = [f"## {part}" for part in parts if part.partition("\n")[0] != table.title]
+    with atomic_write(folder / f"{name}.json") as stream:
+        json.dump(document, stream, indent=1)
+        stream.write("\n")
+    with atomic_write(folder / f"{name}.md") as stream:
+        stream.write("\n\n".join([head, *others, f"{table.markdown()}\n"]))
+
+
+def read_results(folder: Path, name: str) -> dict[str, Any]:
+    """What ``write_results`` wrote."""
+    document: dict[str, Any] = json.loads((folder / f"{name}.json").read_text())
+    return document
 
 
 def note(line: str) -> None:

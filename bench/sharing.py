@@ -20,14 +20,23 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 import sharing_pictures as pictures
-from common import Table, arguments, load, note, run, shared_folder, write_results
+from common import (
+    Table,
+    arguments,
+    load,
+    note,
+    read_results,
+    run,
+    shared_folder,
+    write_results,
+)
 from sharing_paper import PaperRun
 
 EPSILONS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
@@ -357,36 +366,30 @@ def speed_bars(factor: float, apart: float, exponents: dict[str, float]) -> list
     ]
 
 
-def draw(
-    folder: Path,
-    stem: str,
-    problem: Problem,
-    found: Convergence,
-    cost: Cost,
-    epsilons: Sequence[float],
-) -> None:
-    """The three pictures of a problem."""
-    name = f"{problem.name}, split {'/'.join(map(str, problem.sizes))}"
-    pictures.convergence(
-        folder / f"sharing_{stem}_convergence.png", name, found.gaps, found.losses, found.levels
-    )
-    pictures.noise(
-        folder / f"sharing_{stem}_noise.png",
-        f"{name}: {LONG}, delta {DELTA:g}",
-        cost.curves,
-        found.levels,
-    )
-    pictures.against_epsilon(
-        folder / f"sharing_{stem}_epsilon.png",
-        f"{name}: after {PRIVATE_ROUNDS} rounds, delta {DELTA:g}",
-        epsilons,
-        cost.ends,
-        found.levels,
-    )
+def kept(
+    problem: Problem, found: Convergence, cost: Cost, epsilons: Sequence[float]
+) -> dict[str, Any]:
+    """What the three pictures of a problem are drawn from, in plain values."""
+    return {
+        "name": f"{problem.name}, split {'/'.join(map(str, problem.sizes))}",
+        "mode": f"{LONG}, delta {DELTA:g}",
+        "after": f"after {PRIVATE_ROUNDS} rounds, delta {DELTA:g}",
+        "levels": asdict(found.levels),
+        "gaps": {name: list(map(float, gaps)) for name, gaps in found.gaps.items()},
+        "losses": {name: list(map(float, losses)) for name, losses in found.losses.items()},
+        "noise": {name: list(map(float, losses)) for name, losses in cost.curves.items()},
+        "epsilons": list(epsilons),
+        "ends": cost.ends,
+    }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    options = arguments(__doc__).parse_args(argv)
+    parser = arguments(__doc__)
+    parser.add_argument("--redraw", action="store_true", help="draw what results/ holds")
+    options = parser.parse_args(argv)
+    if options.redraw:
+        pictures.draw(options.results, read_results(options.results, "sharing")["pictures"])
+        return 0
     quick = options.quick
     shared = shared_folder(options.shared)
     real, made = a9a(shared, 1500 if quick else None), stand_in(0.05 if quick else 1.0)
@@ -394,6 +397,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     tables: list[Table] = []
     bars: list[Bar] = []
     remarks: list[str] = []
+    drawn: dict[str, Any] = {}
     for problem, stem, rounds in ((real, "a9a", ROUNDS), (made, "gisette", 50)):
         found = convergence(problem, rounds)
         cost = private(problem, found.levels, epsilons, seeds if problem is real else seeds[:1])
@@ -403,8 +407,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         remarks.append(f"{problem.name}: a row-private joint model beats the first party {least}")
         if problem is real:
             bars += convergence_bars(problem, found.gaps[OWN], found.lowest)
-        if not quick:
-            draw(options.results, stem, problem, found, cost, epsilons)
+        drawn[stem] = kept(problem, found, cost, epsilons)
     table, factor, apart = speed(real, 2 if quick else ROUNDS)
     grown, exponents = growth(quick)
     tables += [table, grown, composition()]
@@ -414,7 +417,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if quick:  # small problems say nothing of the bars, but the weights are the same there too
         return 0 if apart <= SAME else 1
     config = {"delta": DELTA, "seeds on a9a": len(SEEDS), "target bound": 3}
-    write_results(options.results, "sharing", tables, config=config, verdicts=verdicts)
+    write_results(
+        options.results, "sharing", tables, config=config, verdicts=verdicts, pictures=drawn
+    )
+    pictures.draw(options.results, drawn)
     return 0 if all(bar.holds for bar in bars) else 1
 
 

@@ -1,13 +1,17 @@
-"""The pictures of ``bench/sharing.py``: the paper's Figures 1 to 3."""
+"""The pictures of ``bench/sharing.py``: the paper's Figures 1 to 3, drawn from its results."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
@@ -18,83 +22,70 @@ class Levels:
     first_party: float
 
 
-def _axes(count: int):
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(5.2 * count, 4.2), layout="constrained")
-    return figure, figure.subplots(1, count, squeeze=False)[0]
-
-
-def _draw_levels(axes, levels: Levels) -> None:
-    from dpsvm.admm.sharing.figure import CENTRAL_LOOK, FIRST_LOOK
-
-    axes.axhline(levels.central, label="all features", **CENTRAL_LOOK)
-    axes.axhline(levels.first_party, label="first party alone", **FIRST_LOOK)
+def draw(folder: Path, kept: Mapping[str, Any]) -> None:
+    """The three pictures of each problem; ``kept`` is what the results hold for them."""
+    for stem, found in kept.items():
+        for kind, picture in (("convergence", _convergence), ("noise", _noise), ("epsilon", _cost)):
+            picture(found).savefig(folder / f"sharing_{stem}_{kind}.png", dpi=110)
 
 
-def convergence(
-    path: Path,
-    title: str,
-    gaps: Mapping[str, Sequence[float]],
-    losses: Mapping[str, Sequence[float]],
-    levels: Levels,
-) -> None:
-    """Objective gap and test loss by epoch, of several methods; what is worse than 0 is cut off."""
-    from dpsvm.admm.sharing.figure import COLOURS
+def _levels(axes: Axes, found: Mapping[str, Any]) -> None:
+    from dpsvm.report.palette import CENTRAL_LOOK, FIRST_LOOK
+    from dpsvm.report.picture import legend
 
-    figure, (left, right) = _axes(2)
-    for (name, gap), colour in zip(gaps.items(), COLOURS, strict=False):
-        epochs = np.arange(1, len(gap) + 1)
-        left.plot(epochs, np.maximum(gap, 1e-16), color=colour, label=name)
-        right.plot(epochs, losses[name], color=colour, label=name)
-    left.set(yscale="log", xlabel="epoch", ylabel="objective above the optimum, relative")
-    lowest = min(levels.central, *map(min, losses.values()))
-    limits = (0.97 * lowest, 1.02 * math.log(2.0))
-    right.set(xlabel="epoch", ylabel="test loss", ylim=limits)
-    for axes in (left, right):
-        axes.xaxis.get_major_locator().set_params(integer=True)
-    _draw_levels(right, levels)
-    right.legend(fontsize="small")
-    figure.suptitle(title)
-    figure.savefig(path, dpi=110)
+    axes.axhline(found["levels"]["central"], label="all features", **CENTRAL_LOOK)
+    axes.axhline(found["levels"]["first_party"], label="first party alone", **FIRST_LOOK)
+    legend(axes)
 
 
-def noise(path: Path, title: str, curves: Mapping[str, Sequence[float]], levels: Levels) -> None:
-    """Test loss by epoch, one curve for each noise level."""
-    from dpsvm.admm.sharing.figure import COLOURS
+def _epochs(axes: Axes, curves: Mapping[str, list[float]]) -> None:
+    from dpsvm.report.palette import COLOURS
 
-    figure, (axes,) = _axes(1)
-    figure.set_size_inches(7.2, 4.6)
-    for (name, losses), colour in zip(curves.items(), COLOURS, strict=False):
-        axes.plot(np.arange(1, len(losses) + 1), losses, color=colour, label=name)
-    _draw_levels(axes, levels)
-    axes.set(xlabel="epoch", ylabel="test loss (outside the guarantee)")
+    for (name, values), colour in zip(curves.items(), COLOURS, strict=False):
+        axes.plot(np.arange(1, len(values) + 1), values, color=colour, label=name)
+    axes.set(xlabel="epoch")
     axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.legend(fontsize="small")
-    axes.set_title(title, fontsize="medium")
-    figure.savefig(path, dpi=110)
 
 
-def against_epsilon(
-    path: Path,
-    title: str,
-    epsilons: Sequence[float],
-    series: Mapping[str, Sequence[float]],
-    levels: Levels,
-) -> None:
+def _convergence(found: Mapping[str, Any]):
+    """Objective gap and test loss by epoch; what is worse than predicting 0 is cut off."""
+    from dpsvm.report.picture import canvas
+
+    figure, (left, right) = canvas(1, 2, width=5.6, height=4.8, title=found["name"])
+    _epochs(left, {name: np.maximum(gap, 1e-16) for name, gap in found["gaps"].items()})
+    left.set(yscale="log", ylabel="objective above the optimum, relative")
+    _epochs(right, found["losses"])
+    lowest = min(found["levels"]["central"], *map(min, found["losses"].values()))
+    right.set(ylabel="test loss", ylim=(0.97 * lowest, 1.02 * math.log(2.0)))
+    _levels(right, found)
+    return figure
+
+
+def _noise(found: Mapping[str, Any]):
+    """Test loss by epoch, one curve for each noise level."""
+    from dpsvm.report.picture import canvas
+
+    title = f"{found['name']}: {found['mode']}"
+    figure, (axes,) = canvas(width=7.2, height=5.2, title=title)
+    _epochs(axes, found["noise"])
+    axes.set(ylabel="test loss (outside the guarantee)")
+    _levels(axes, found)
+    return figure
+
+
+def _cost(found: Mapping[str, Any]):
     """The last test loss by epsilon."""
-    from dpsvm.admm.sharing.figure import COLOURS
+    from dpsvm.report.palette import COLOURS
+    from dpsvm.report.picture import canvas
 
-    figure, (axes,) = _axes(1)
-    figure.set_size_inches(7.2, 4.6)
-    for (name, losses), colour in zip(series.items(), COLOURS, strict=False):
-        axes.plot(epsilons, losses, "o-", color=colour, label=name)
-    _draw_levels(axes, levels)
+    title = f"{found['name']}: {found['after']}"
+    figure, (axes,) = canvas(width=7.2, height=5.2, title=title)
+    for (name, losses), colour in zip(found["ends"].items(), COLOURS, strict=False):
+        axes.plot(found["epsilons"], losses, "o-", color=colour, label=name)
     axes.set(
         xscale="log",
         xlabel="epsilon of the messages of one party",
         ylabel="test loss (outside the guarantee)",
     )
-    axes.legend(fontsize="small")
-    axes.set_title(title, fontsize="medium")
-    figure.savefig(path, dpi=110)
+    _levels(axes, found)
+    return figure

@@ -8,27 +8,21 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+from dpsvm._extras import missing
+
 Monitor = Callable[[Mapping[str, Any]], bool]
 
 
 def visible() -> bool:
-    """Whether there is somewhere to show progress: a terminal on standard error, and rich.
-
-    A terminal without rich is told, once, what to install.
-    """
-    if sys.stderr is None or not sys.stderr.isatty():
-        return False
-    from importlib.util import find_spec
-
-    found = find_spec("rich") is not None
-    if not found:
-        _say_once("progress is shown with rich: pip install 'dpsvm[report]'")
-    return found
+    """Whether there is somewhere to show progress: a terminal on standard error, and rich."""
+    return sys.stderr is not None and sys.stderr.isatty() and _has_rich()
 
 
 @cache
-def _say_once(text: str) -> None:
-    print(f"dpsvm: {text}", file=sys.stderr)
+def _has_rich() -> bool:
+    if (words := missing("rich", "a progress bar")) is not None:
+        print(words, file=sys.stderr)
+    return words is None
 
 
 @contextmanager

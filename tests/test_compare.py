@@ -19,7 +19,10 @@ import dpsvm.comparison
 import dpsvm.report
 from dpsvm import compare
 from dpsvm.comparison import Comparison, Dataset, Journal, Plan, Scores, Setting, Task, grid
+from dpsvm.comparison.boundary import boundary
+from dpsvm.comparison.curves import curves
 from dpsvm.comparison.scores import auc, auc_stable
+from dpsvm.comparison.words import undrawn
 from dpsvm.data import load_libsvm
 
 MODULES = [
@@ -174,6 +177,23 @@ class TestComparison:
     def test_the_figure_has_four_charts(self, found):
         pytest.importorskip("matplotlib")
         assert len(found.plot().axes) == 4
+
+    @pytest.mark.parametrize("shrinking", [True, False])
+    def test_every_curve_goes_on_to_the_last_step_and_its_gap(self, found, shrinking):
+        drawn = {curve.setting: curve for curve in curves(found, shrinking)}
+        lines = [line for line in found.summaries if line.setting.shrinking == shrinking]
+        assert list(drawn) == [line.setting for line in lines]
+        for line in lines:
+            curve, run = drawn[line.setting], line.runs[0]
+            assert (curve.steps[0], curve.steps[-1]) == (0, run.iterations)
+            assert curve.gap[-1] == run.gap
+            assert curve.objective[-1] == pytest.approx(run.objective, rel=1e-6)
+
+    def test_a_setting_without_a_boundary_is_named(self, blobs):
+        found = compare(*blobs, selectors=["wss1", "dpwss"], sigma=(0.1, 0.3, 0.5, 0.7, 0.9))
+        drawn = boundary(found).drawn
+        assert len(drawn) == 4
+        assert undrawn(found, drawn) == "Not drawn: wss1, dpwss eps=1 sigma=0.5."
 
     def test_the_notes_count_exhausted_runs_and_deny_a_guarantee(self, found):
         first, *_, last = found.notes(shrinking=True)

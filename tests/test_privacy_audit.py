@@ -574,7 +574,8 @@ class TestWords:
             self.result(60),
             self.result(0, values={"with": np.zeros(9), "without": np.zeros(9)}),
         ):
-            [axes] = result.plot().axes
+            figure = result.plot()
+            [axes] = figure.axes
             assert axes.get_xlabel() == "score"
             labels = [text.get_text() for text in axes.get_legend().get_texts()]
             assert [label.partition(":")[0] for label in labels] == [
@@ -582,7 +583,7 @@ class TestWords:
                 "with the record",
                 "event",
             ]
-            assert result.finding in axes.get_title(loc="left")
+            assert result.finding in figure.get_suptitle()
 
     def test_the_report_shows_where_the_runs_of_both_worlds_lie(self):
         lines = self.result(30).report().splitlines()

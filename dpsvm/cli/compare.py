@@ -11,10 +11,9 @@ from dpsvm.cli.compare_flags import KERNEL_FLAGS, OUTPUT_FLAGS, RUN_FLAGS
 from dpsvm.cli.files import require_folder
 from dpsvm.cli.options import UsageError, help_page, parse
 from dpsvm.cli.outputs import require_matplotlib
-from dpsvm.comparison import Comparison, Dataset, Journal, Plan, Run, Setting, grid
+from dpsvm.comparison import Comparison, Dataset, Journal, Plan, Run, Setting, grid, records
+from dpsvm.comparison.page import page
 from dpsvm.data import atomic_write, load_libsvm
-from dpsvm.report import records
-from dpsvm.report.page import page
 from dpsvm.report.progress import runs_progress
 from dpsvm.svm.parameters import Parameters
 from dpsvm.svm.selectors import NUMBERS
@@ -91,8 +90,9 @@ def _read_request(arguments: list[str]) -> _Request:
             require_folder(path)
     if request.plot is not None and Path(request.plot).is_file():
         raise UsageError(f"--plot {request.plot}: a folder is needed, and this is a file")
-    if request.plot is not None:
-        require_matplotlib()
+    for flag, path in (("--plot", request.plot), ("--html", request.html)):
+        if path is not None:
+            require_matplotlib(flag)
     return request
 
 
@@ -158,7 +158,7 @@ def _write(request: _Request, comparisons: list[Comparison], failures: list[str]
             with atomic_write(path) as file:
                 file.write(text())
     if request.plot is not None:
-        from dpsvm.report.figures import save
+        from dpsvm.comparison.charts import save
 
         save(comparisons, request.plot)
 

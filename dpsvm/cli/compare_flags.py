@@ -118,7 +118,7 @@ KERNEL_FLAGS = (
 OUTPUT_FLAGS = (
     Flag("--json", "json", "write everything, every run included, to a JSON file", ("file",), str),
     Flag("--csv", "csv", "write one line per setting to a CSV file", ("file",), str),
-    Flag("--html", "html", "write a self-contained page with tables and charts", ("file",), str),
+    Flag("--html", "html", "write one page of tables and charts (matplotlib)", ("file",), str),
     Flag("--plot", "plot", "write the charts to a folder as PNG (matplotlib)", ("folder",), str),
     Flag("-q", "quiet", "print no tables", default=False),
 )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from dpsvm._extras import missing
 from dpsvm.cli.files import require_apart, require_folder
 from dpsvm.cli.options import UsageError
 from dpsvm.data import atomic_write
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def require_matplotlib() -> None:
-    """Refuse a --plot that nothing could draw."""
-    if find_spec("matplotlib") is None:
-        raise UsageError("--plot needs matplotlib: pip install 'dpsvm[report]'")
+def require_matplotlib(flag: str = "--plot") -> None:
+    """Refuse a flag whose pictures nothing could draw."""
+    if (words := missing("matplotlib", flag)) is not None:
+        raise UsageError(words)
 
 
 def check_outputs(read: Mapping[str, str | None], written: Mapping[str, str | None]) -> None:

@@ -120,19 +120,19 @@ class Comparison:
         """Gap and objective of every iteration of each setting's first run, run again for it."""
         plan, data = self.plan, self.data
         return {
-            line.setting: plan.task(data, line.setting, plan.seed).trace()
+            line.setting: plan.task(data, line.setting, line.runs[0].seed).trace()
             for line in self.summaries
         }
 
     def records(self) -> list[dict[str, Any]]:
         """One flat dict of numbers per setting."""
-        from dpsvm.report.records import record
+        from dpsvm.comparison.records import record
 
         return [record(self, line) for line in self.summaries]
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the traces, in plain values."""
-        from dpsvm.report.records import configuration
+        from dpsvm.comparison.records import configuration
 
         return {
             "data": asdict(self.data.facts) | {"fingerprint": self.data.fingerprint},
@@ -155,12 +155,12 @@ class Comparison:
 
     def plot(self) -> Any:
         """A matplotlib figure of the comparison; ImportError without matplotlib."""
-        from dpsvm.report.figures import overview
+        from dpsvm.comparison.charts import overview
 
         return overview(self)
 
     def __str__(self) -> str:
-        from dpsvm.report.text import comparison_text
+        from dpsvm.comparison.text import comparison_text
 
         return comparison_text(self)
 

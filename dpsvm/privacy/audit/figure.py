@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dpsvm.privacy.audit.worlds import WITH, WITHOUT
+from dpsvm.report.palette import BLACK, COLOURS
+from dpsvm.report.picture import canvas, legend
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from dpsvm.privacy.audit.result import AuditResult
 
-_COLOURS = {WITH: "#D55E00", WITHOUT: "#0072B2"}  # Okabe and Ito (2008)
+_COLOURS = {WITH: COLOURS[1], WITHOUT: COLOURS[0]}
 _BINS = 60
 
 
@@ -27,10 +29,13 @@ def histogram(result: AuditResult) -> Figure:
     >>> histogram(result).axes[0].get_xlabel()
     'score'
     """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8.0, 4.6), layout="constrained")
-    axes = figure.subplots()
+    lines = [result.finding]
+    if result.unbounded:
+        lines.append("not private for any epsilon")
+    if result.claimed_epsilon is not None:
+        word = "refuted" if result.refuted else "not refuted"
+        lines.append(f"claimed epsilon {result.claimed_epsilon:g}: {word}")
+    figure, [axes] = canvas(width=8.0, height=4.9, title="\n".join(lines))
     edges, counts = result.histogram(_BINS)
     for world in (WITHOUT, WITH):
         colour = _COLOURS[world]
@@ -39,16 +44,7 @@ def histogram(result: AuditResult) -> Figure:
         axes.stairs(counts[world], edges, color=colour, linewidth=1.5, label=label)
     side = "at least" if result.rule.at_least else "below"
     threshold = f"event: {side} {result.rule.threshold:.4g}"
-    axes.axvline(result.rule.threshold, color="#222222", linestyle="--", label=threshold)
+    axes.axvline(result.rule.threshold, color=BLACK, linestyle="--", label=threshold)
     axes.set(xlabel=result.rule.statistic, ylabel="runs", xlim=(edges[0], edges[-1]))
-    axes.set_ylim(top=1.3 * max(count.max() for count in counts.values()))  # room for the legend
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(fontsize="small", framealpha=1.0, edgecolor="none", loc="upper center")
-    lines = [result.finding]
-    if result.unbounded:
-        lines.append("not private for any epsilon")
-    if result.claimed_epsilon is not None:
-        word = "refuted" if result.refuted else "not refuted"
-        lines.append(f"claimed epsilon {result.claimed_epsilon:g}: {word}")
-    axes.set_title("\n".join(lines), fontsize="medium", loc="left")
+    legend(axes)
     return figure

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from dpsvm.comparison.comparison import Comparison
+    from dpsvm.comparison.runs import Run
     from dpsvm.comparison.settings import Setting
 
 POINTS = 240
@@ -17,27 +18,33 @@ POINTS = 240
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Gap and objective of one run against its iterations."""
+    """Gap and objective of one run after so many steps, from 0 to the last."""
 
     setting: Setting
-    iteration: NDArray[np.int64]
+    steps: NDArray[np.int64]
     gap: NDArray[np.float64]
     objective: NDArray[np.float64]
 
 
 def curves(comparison: Comparison, shrinking: bool) -> list[Curve]:
-    """One curve per setting; a run without any iteration has none."""
+    """The first run of each setting."""
     traces = comparison.traces
     return [
-        _curve(line.setting, traces[line.setting])
+        _curve(line.setting, traces[line.setting], line.runs[0])
         for line in comparison.summaries
-        if line.setting.shrinking == shrinking and len(traces[line.setting])
+        if line.setting.shrinking == shrinking
     ]
 
 
-def _curve(setting: Setting, trace: NDArray[Any]) -> Curve:
-    kept = trace[thinned(len(trace))]
-    return Curve(setting, kept["iteration"], kept["gap"], kept["objective"])
+def _curve(setting: Setting, trace: NDArray[Any], run: Run) -> Curve:
+    # A trace has the gap before a step and the objective after it, which begins at 0.
+    kept = thinned(len(trace) + 1)
+    return Curve(
+        setting,
+        np.append(trace["iteration"] - 1, run.iterations)[kept],
+        np.append(trace["gap"], run.gap)[kept],
+        np.insert(trace["objective"], 0, 0.0)[kept],
+    )
 
 
 def thinned(n: int, points: int = POINTS) -> NDArray[np.intp]:

@@ -1,4 +1,4 @@
-"""Boundaries that wss2 and dpwss draw in two features, like the paper's Figure 1."""
+"""Boundaries that wss2 and private selections draw in two features, as in the paper's Figure 1."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dpsvm.comparison.dataset import Dataset
 from dpsvm.comparison.settings import Setting
+from dpsvm.svm.selectors import SELECTORS
 
 if TYPE_CHECKING:
     from dpsvm.comparison.comparison import Comparison
@@ -33,13 +34,13 @@ class Boundary:
     x: Floats  # [GRID]
     y: Floats  # [GRID]
     reference: Floats  # [GRID, GRID], rows along y: wss2
-    drawn: dict[Setting, list[Floats]]  # the runs of each dpwss setting, likewise
+    drawn: dict[Setting, list[Floats]]  # the runs of each setting shown, likewise
     points: Floats  # (rows, 2)
     positive: NDArray[np.bool_]
 
 
 def boundary(comparison: Comparison) -> Boundary | None:
-    """wss2 and some runs of dpwss, trained on two features alone; None without dpwss."""
+    """wss2 and runs of settings with a selection epsilon, on two features; None without such."""
     data, plan = comparison.data, comparison.plan
     chosen = _settings(comparison)
     if not chosen or data.X.shape[1] < 2:
@@ -71,8 +72,9 @@ def boundary(comparison: Comparison) -> Boundary | None:
 
 
 def _settings(comparison: Comparison) -> list[Setting]:
-    """The dpwss settings to show: those of the first shrinking setting, evenly chosen."""
-    run = [line.setting for line in comparison.summaries if line.setting.selector == "dpwss"]
+    """The settings to show: those of the first shrinking setting, evenly chosen."""
+    settings = [one.setting for one in comparison.summaries]
+    run = [one for one in settings if SELECTORS[one.selector].budget is not None]
     same = [setting for setting in run if setting.shrinking == run[0].shrinking]
     places = np.linspace(0, len(same) - 1, min(len(same), SHOWN_SETTINGS)).round().astype(int)
     return [same[place] for place in places.tolist()]
@@ -102,26 +104,3 @@ def _axis(values: Floats) -> Floats:
     low, high = float(values.min()), float(values.max())
     margin = 0.05 * (high - low) or 1.0
     return np.linspace(low - margin, high + margin, GRID)
-
-
-def zero_line(x: Floats, y: Floats, values: Floats) -> list[tuple[float, float, float, float]]:
-    """The segments (x1, y1, x2, y2) along which a function known on a grid is zero.
-
-    >>> zero_line(np.array([0.0, 1.0]), np.array([0.0, 1.0]), np.array([[-1.0, 1.0], [-1.0, 1.0]]))
-    [(0.5, 0.0, 0.5, 1.0)]
-    """
-    above = values > 0
-    mixed = (above[:-1, :-1] != above[1:, 1:]) | (above[:-1, 1:] != above[1:, :-1])
-    mixed |= above[:-1, :-1] != above[:-1, 1:]
-    segments = []
-    for row, col in zip(*np.nonzero(mixed), strict=True):
-        corners = [(row, col), (row, col + 1), (row + 1, col + 1), (row + 1, col)]
-        crossings = []
-        for (r1, c1), (r2, c2) in zip(corners, corners[1:] + corners[:1], strict=True):
-            a, b = values[r1, c1], values[r2, c2]
-            if (a > 0) != (b > 0):
-                t = a / (a - b)
-                crossings.append((x[c1] + t * (x[c2] - x[c1]), y[r1] + t * (y[r2] - y[r1])))
-        for (x1, y1), (x2, y2) in zip(crossings[::2], crossings[1::2], strict=True):
-            segments.append((float(x1), float(y1), float(x2), float(y2)))
-    return segments

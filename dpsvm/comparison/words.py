@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from dpsvm.comparison.dataset import Facts
+from dpsvm.comparison.settings import Setting
 from dpsvm.comparison.summary import Spread, Summary
 
 if TYPE_CHECKING:
@@ -106,4 +108,21 @@ def shrinking_title(comparison: Comparison, shrinking: bool) -> str:
     words = [f"{p.kernel} kernel", f"C={p.C:g}", f"tol={p.tol:g}"]
     if p.kernel != "linear":
         words.append(f"gamma={p.gamma:g}" if p.gamma else "gamma=1/features")
-    return ", ".join([*words, f"shrinking {'on' if shrinking else 'off'}"])
+    return ", ".join([*words, f"shrinking {state(shrinking)}"])
+
+
+def undrawn(comparison: Comparison, drawn: Iterable[Setting]) -> str:
+    """What pictures of some settings leave out; nothing is left out unsaid."""
+    shown = list(drawn)
+    labels = {one.label for one in shown}
+    others = [line.setting for line in comparison.summaries if not line.setting.is_reference]
+    names = dict.fromkeys(one.label for one in others if one.label not in labels)
+    said = [f"Not drawn: {', '.join(names)}."] if names else []
+    if len({one.shrinking for one in others}) > 1:
+        said.append(f"Drawn with shrinking {state(shown[0].shrinking)} alone.")
+    return " ".join(said)
+
+
+def state(shrinking: bool) -> str:
+    """Shrinking in a word."""
+    return "on" if shrinking else "off"

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dpsvm.report import words
+from dpsvm.comparison import words
 
 if TYPE_CHECKING:
     from dpsvm.comparison.comparison import Comparison
