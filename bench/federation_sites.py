@@ -23,7 +23,7 @@ PARTIES = ("clinic", "lab", "home")
 OWNER = PARTIES[0]
 ROUNDS = 4
 
-_ROW = {"row_norm": 1.0, "radius": 1.0, "target_bound": 1.0}
+_ROW = {"data_norm": 1.0, "radius": 1.0, "target_bound": 1.0}
 _ENTRY = {"entry_bound": 1.0, "label_bound": 1.0}
 
 PROBLEMS: Mapping[str, dict[str, Any]] = {
@@ -38,7 +38,7 @@ PROBLEMS: Mapping[str, dict[str, Any]] = {
     "network": {
         "graph": "ring",
         "classes": [-1, 1],
-        "iterations": ROUNDS,
+        "rounds": ROUNDS,
         "data_norm": 1.0,
         "privacy": "objective",
         "epsilon": 10.0,

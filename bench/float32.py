@@ -152,7 +152,7 @@ def objective(model: Any, case: Case, rows: np.ndarray, y: np.ndarray, gamma: fl
 
 def compare(case: Case) -> Compared:
     """Both precisions on the same numbers."""
-    from dpsvm.svm.rows import scale_gamma
+    from dpsvm.rows import scale_gamma
 
     rows, y, asked = draw(case)
     doubles = rows.astype(np.float64)

@@ -2,13 +2,13 @@
 
     python bench/network.py [SHARED] [--figures 1 5] [--lock FILE]
 
-Adult dealt to nodes (network_runs.py says how), C 1750, rho 0.22, eta 0.5, gamma 0.5 unless a
+Adult dealt to nodes (network_runs.py says how), C 1750, lam 0.22, rho 0.5, gamma 0.5 unless a
 figure changes it, means and ranges over 10 runs:
 
 1  convergence on random graphs of 5 and 20 nodes, and (b) with the paper's penalties, read as
-   eta_i (1 + k g_i) at update k = 0, 1, ..: eta = 1, 1.03, 1.02, 0.8, 1.01 and g = 0.01, 0.005,
+   rho_i (1 + k g_i) at update k = 0, 1, ..: rho = 1, 1.03, 1.02, 0.8, 1.01 and g = 0.01, 0.005,
    0.003, 0.015, 0.01; symmetric, and by node as the paper has them
-2  test error against rho     3  gamma     4  growth of the penalties
+2  test error against lam     3  gamma     4  growth of the penalties
 5  four algorithms whose messages cost the same epsilon, on a complete graph
 
 Then the time of an update beside one fit by scikit-learn, and memory at 100 nodes and 1M rows.
@@ -27,13 +27,13 @@ import network_pictures as pictures
 from common import Table, arguments, note, run, shared_folder, write_results
 from network_cost import median_times, peak_memory
 from network_figures import EPSILON, FIGURES, GROWTH, Figure, Scale, gap_bars, order_bars
-from network_runs import COST, ETA, GAMMA, RHO, TRAINING, Fits, split
+from network_runs import COST, GAMMA, LAM, RHO, TRAINING, Fits, split
 from turns import holding
 
 GAPS = {5: 2e-4, 20: 1.5e-3}
 SLOWEST = 2.0
 QUICK_ROWS = 1200
-QUICK = Scale(runs=2, iterations=5, private_iterations=4, values=2)
+QUICK = Scale(runs=2, rounds=5, private_rounds=4, values=2)
 LARGE = (1_000_000, 100, 300)  # rows, nodes, features
 
 
@@ -54,7 +54,7 @@ def figures(fits: Fits, numbers: Sequence[int], scale: Scale, folder: Path | Non
     return found
 
 
-def cost(fits: Fits, sizes: tuple[int, int, int], iterations: int, repeats: int) -> Figure:
+def cost(fits: Fits, sizes: tuple[int, int, int], rounds: int, repeats: int) -> Figure:
     """The time of an update, and peak memory."""
     found = Figure()
     table = Table(
@@ -66,7 +66,7 @@ def cost(fits: Fits, sizes: tuple[int, int, int], iterations: int, repeats: int)
         rows = split(fits.shared, 0, fits.training)
         note(f"time of an update, {nodes} nodes")
         with holding(fits.lock):
-            pairs = [median_times(rows, nodes, iterations) for _ in range(repeats)]
+            pairs = [median_times(rows, nodes, rounds) for _ in range(repeats)]
         own, other = (sorted(values)[len(values) // 2] for values in zip(*pairs, strict=True))
         factor = own / other
         size = len(rows.y) // nodes
@@ -86,7 +86,7 @@ def _memory(found: Figure, fits: Fits, sizes: tuple[int, int, int]) -> None:
     rows, nodes, features = sizes
     table = Table(
         f"Resident MB of a fit of {rows} made sparse rows of {features} features at {nodes} nodes, "
-        "above what was resident before the data were made; 3 iterations, no history",
+        "above what was resident before the data were made; 3 rounds, no history",
         ("data", "N d^2 doubles", "resident before the fit", "peak of the fit", "seconds"),
     )
     names = ("data_mb", "grams_mb", "with_data_mb", "peak_mb", "seconds")
@@ -122,15 +122,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         options.results.mkdir(parents=True, exist_ok=True)
     found = figures(fits, options.figures, scale, None if quick else options.results)
     if whole:
-        sizes, iterations, repeats = (2000, 10, 30), 5, 1
+        sizes, rounds, repeats = (2000, 10, 30), 5, 1
         if not quick:
-            sizes, iterations, repeats = LARGE, 49, 3
-        found.append(cost(fits, sizes, iterations, repeats))
+            sizes, rounds, repeats = LARGE, 49, 3
+        found.append(cost(fits, sizes, rounds, repeats))
         _tell(found[-1])
     if quick:  # small problems say nothing of the bars
         return 0
     if whole:
-        config = {"C": COST, "rho": RHO, "eta": ETA, "gamma": GAMMA, "runs": scale.runs}
+        config = {"C": COST, "lam": LAM, "rho": RHO, "gamma": GAMMA, "runs": scale.runs}
         config |= {"epsilon": EPSILON, "growth": GROWTH, "training rows": TRAINING}
         tables = [table for one in found for table in one.tables]
         verdicts = [line for one in found for line in _verdicts(one)]

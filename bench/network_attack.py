@@ -84,11 +84,11 @@ class Attack:
             R = W.sum(axis=1)
             new = messages[k]
             own, margins = new[0], rows @ new[0]
-            slope = weight * rows.T @ loss.slope(margins) + terms.rho / n * own
+            slope = weight * rows.T @ loss.slope(margins) + terms.lam / n * own
             pull = 2.0 * R[0] * own - R[0] * f[0] - W[0] @ f
             noise = -(slope + 2.0 * multipliers[0] + pull)
             hessian = (rows * (weight * loss.curvature(margins))[:, None]).T @ rows
-            hessian[np.diag_indices_from(hessian)] += terms.rho / n + 2.0 * R[0]
+            hessian[np.diag_indices_from(hessian)] += terms.lam / n + 2.0 * R[0]
             total += float(np.linalg.slogdet(hessian)[1]) - self.alpha * float(
                 np.linalg.norm(noise)
             )
@@ -121,8 +121,8 @@ class Attack:
 
 def edge_matrix(terms: Terms, k: int) -> Array:
     """W at the update k, counted from 0, of symmetric edges."""
-    eta = terms.penalties.table[k]
-    return np.asarray(terms.graph.adjacency() * (eta[:, None] + eta) / 2.0)
+    rho = terms.penalties.table[k]
+    return np.asarray(terms.graph.adjacency() * (rho[:, None] + rho) / 2.0)
 
 
 def make_attack(
@@ -132,20 +132,20 @@ def make_attack(
     size: int = 2,
     dimension: int = 2,
     alpha: float = 1.0,
-    eta: float = 0.1,
+    rho: float = 0.1,
     growth: float = 1.0,
     gamma: float | None = 0.5,
-    iterations: int = 3,
+    rounds: int = 3,
 ) -> Attack:
     """An attack on a complete graph with C as large as it may be, which hides least."""
-    updates = updates_in(iterations, recycle=gamma is not None)
-    penalties = Penalties(make_graph("complete", n_nodes), schedule(eta, growth, updates, n_nodes))
+    updates = updates_in(rounds, recycle=gamma is not None)
+    penalties = Penalties(make_graph("complete", n_nodes), schedule(rho, growth, updates, n_nodes))
     terms = Terms(
         penalties=penalties,
         loss=loss,
         C=float(size),
-        rho=0.1,
-        iterations=iterations,
+        lam=0.1,
+        rounds=rounds,
         gamma=gamma,
     )
     return Attack(terms, size, dimension, alpha)

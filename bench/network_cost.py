@@ -21,26 +21,26 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from common import MEGABYTE, child_environment, forget_peak, memory
-from network_runs import ETA, GAMMA, RHO, Split
+from network_runs import GAMMA, LAM, RHO, Split
 
 ENTRIES = 10  # of a made row
 
 
-def update_times(rows: Split, nodes: int, iterations: int) -> tuple[list[float], list[float]]:
+def update_times(rows: Split, nodes: int, rounds: int) -> tuple[list[float], list[float]]:
     """Seconds of node 0's updates, and of scikit-learn's fits of the same rows, in turns."""
     from sklearn.linear_model import LogisticRegression
 
     from dpsvm.admm.network import Node, Penalties, Samples, Terms, make_graph, run, schedule
     from dpsvm.losses import Logistic
 
-    table = schedule(ETA, 1.0, (iterations + 1) // 2, nodes)
+    table = schedule(RHO, 1.0, (rounds + 1) // 2, nodes)
     terms = Terms(
         penalties=Penalties(make_graph("complete", nodes), table),
         loss=Logistic(),
         C=rows.cost,
-        rho=RHO,
+        lam=LAM,
         gamma=GAMMA,
-        iterations=iterations,
+        rounds=rounds,
     )
     tables, labels = rows.shares(nodes)
     members = [
@@ -58,7 +58,7 @@ def update_times(rows: Split, nodes: int, iterations: int) -> tuple[list[float],
         begun = time.perf_counter()
         message = emit()
         middle = time.perf_counter()
-        if terms.is_update(message.iteration):
+        if terms.is_update(message.round):
             theirs.fit(tables[0], labels[0])
             own.append(middle - begun)
             other.append(time.perf_counter() - middle)
@@ -69,9 +69,9 @@ def update_times(rows: Split, nodes: int, iterations: int) -> tuple[list[float],
     return own, other
 
 
-def median_times(rows: Split, nodes: int, iterations: int) -> tuple[float, float]:
+def median_times(rows: Split, nodes: int, rounds: int) -> tuple[float, float]:
     """The medians of both, the first update, which starts from nothing, included."""
-    own, other = update_times(rows, nodes, iterations)
+    own, other = update_times(rows, nodes, rounds)
     return statistics.median(own), statistics.median(other)
 
 
@@ -103,14 +103,14 @@ def child(rows: int, nodes: int, features: int) -> dict[str, float]:
     """Make data, fit, and tell the memory of it."""
     from dpsvm.admm import NetworkADMM
 
-    NetworkADMM(iterations=1).fit(np.eye(10), [0, 1] * 5)  # libraries and their pools
+    NetworkADMM(rounds=1).fit(np.eye(10), [0, 1] * 5)  # libraries and their pools
     before = memory()[0]
     tables, labels = made(rows, features, nodes)
     data = size_of(tables, labels)
     forget_peak()
     with_data = memory()[0]
     begun = time.perf_counter()
-    model = NetworkADMM("ring", C=1.0, rho=0.01, iterations=3, track=False)
+    model = NetworkADMM("ring", C=1.0, lam=0.01, rounds=3, track=False)
     model.fit(tables, labels)
     return {
         "data_mb": data / MEGABYTE,

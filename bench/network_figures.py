@@ -12,7 +12,7 @@ from common import Table
 from network_runs import GAMMA, Fits, Job
 from scipy import stats
 
-EPSILON, PRIVATE_ITERATIONS, GROWTH = 4.7, 20, 1.02
+EPSILON, PRIVATE_ROUNDS, GROWTH = 4.7, 20, 1.02
 RHOS = (0.01, 0.22, 1.0, 5.0, 20.0)
 GAMMAS = (0.0, GAMMA, 2.0, 10.0)
 GROWTHS = (1.0, GROWTH, 1.05, 1.1)
@@ -27,8 +27,8 @@ class Scale:
     """How much is done: all of it, or a subset of seconds."""
 
     runs: int = 10
-    iterations: int = 49
-    private_iterations: int = PRIVATE_ITERATIONS
+    rounds: int = 49
+    private_rounds: int = PRIVATE_ROUNDS
     nodes: tuple[int, ...] = (5, 20)
     values: int | None = None  # of a figure's parameter
 
@@ -54,7 +54,7 @@ def spread(values: Any, form: str = ".4f") -> str:
 
 
 def _series(fits: Fits, base: Job, scale: Scale, what: str) -> np.ndarray:
-    """A quantity by iteration, of shape (runs, iterations)."""
+    """A quantity by round, of shape (runs, rounds)."""
     return np.array([fits[replace(base, run=run)][what] for run in range(scale.runs)])
 
 
@@ -63,23 +63,23 @@ def _make(fits: Fits, bases: Sequence[Job], scale: Scale, what: str) -> None:
 
 
 def figure_1(fits: Fits, scale: Scale) -> Figure:
-    """Convergence: the gap of the objective by iteration, on random graphs."""
+    """Convergence: the gap of the objective by round, on random graphs."""
     found = Figure()
     table = Table(
-        f"Figure 1: relative objective gap at iteration {scale.iterations}, mean (range) of "
+        f"Figure 1: relative objective gap at round {scale.rounds}, mean (range) of "
         f"{scale.runs} runs",
         ("panel", "method", "gap", "consensus error", "data accesses"),
     )
     for nodes in scale.nodes:
         bases = {
-            name: Job(0, recycle, nodes=nodes, iterations=scale.iterations)
+            name: Job(0, recycle, nodes=nodes, rounds=scale.rounds)
             for name, recycle in (("R-ADMM", True), ("ADMM", False))
         }
         _curves(found, fits, bases, scale, f"(a) {nodes} nodes", table)
     forms = {"MR-ADMM": (True, "edge"), "M-ADMM": (False, "edge")}
     forms[PER_NODE] = (True, "per-node")
     bases = {
-        name: Job(0, recycle, iterations=scale.iterations, paper_penalties=form)
+        name: Job(0, recycle, rounds=scale.rounds, paper_penalties=form)
         for name, (recycle, form) in forms.items()
     }
     _curves(found, fits, bases, scale, "(b) 5 nodes, the paper's penalties", table)
@@ -92,7 +92,7 @@ def _curves(
 ) -> None:
     """The gaps of some methods in one panel, and a row of the table for each."""
     _make(fits, list(bases.values()), scale, f"figure 1 {panel}")
-    found.points[panel] = np.arange(1, scale.iterations + 1)
+    found.points[panel] = np.arange(1, scale.rounds + 1)
     found.curves[panel] = {}
     for name, base in bases.items():
         gaps = found.curves[panel][name] = _series(fits, base, scale, "gap")
@@ -107,22 +107,22 @@ def gap_bars(found: Figure, fits: Fits, scale: Scale, limits: dict[int, float]) 
     for nodes, limit in limits.items():
         gaps = found.curves[f"(a) {nodes} nodes"]["R-ADMM"][:, -1]
         reads = [int(fits[Job(0, recycle, nodes=nodes)]["accesses"]) for recycle in (True, False)]
-        line = f"{nodes} nodes: gap {spread(gaps, '.2e')} at iteration {scale.iterations}"
+        line = f"{nodes} nodes: gap {spread(gaps, '.2e')} at round {scale.rounds}"
         line += f", mean at most {limit:g}, {reads[0]} data accesses for ADMM's {reads[1]}"
-        half = reads[0] <= nodes * (scale.iterations + 1) / 2
+        half = reads[0] <= nodes * (scale.rounds + 1) / 2
         found.verdicts.append((line, bool(gaps.mean() <= limit and half)))
 
 
 def figure_2(fits: Fits, scale: Scale) -> Figure:
-    """The test error against rho, of R-ADMM and of all rows in one place."""
-    rhos = RHOS[: scale.values]
-    bases = [Job(0, True, iterations=scale.iterations + 1, rho=rho, tol=1e-7) for rho in rhos]
+    """The test error against lam, of R-ADMM and of all rows in one place."""
+    lams = RHOS[: scale.values]
+    bases = [Job(0, True, rounds=scale.rounds + 1, lam=lam, tol=1e-7) for lam in lams]
     _make(fits, bases, scale, "figure 2")
-    found, panel = Figure(), "test error against rho"
+    found, panel = Figure(), "test error against lam"
     table = Table(
-        f"Figure 2: test error after {scale.iterations + 1} iterations of R-ADMM, 5 nodes, mean "
+        f"Figure 2: test error after {scale.rounds + 1} rounds of R-ADMM, 5 nodes, mean "
         f"(range) of {scale.runs} runs",
-        ("rho", "R-ADMM", CENTRAL, "gap"),
+        ("lam", "R-ADMM", CENTRAL, "gap"),
     )
     errors, best = [], []
     for base in bases:
@@ -130,28 +130,28 @@ def figure_2(fits: Fits, scale: Scale) -> Figure:
         center = _series(fits, base, scale, "central")
         whole = np.array([one["test_error"] for one in center])
         gaps = _series(fits, base, scale, "gap")[:, -1]
-        table.rows.append([base.rho, spread(own), spread(whole), spread(gaps, ".1e")])
+        table.rows.append([base.lam, spread(own), spread(whole), spread(gaps, ".1e")])
         errors.append(own)
         best.append(whole)
     found.curves[panel] = {"R-ADMM": np.array(errors).T, CENTRAL: np.array(best).T}
-    found.points[panel] = np.array(rhos)
+    found.points[panel] = np.array(lams)
     found.tables.append(table)
     return found
 
 
 def figure_3(fits: Fits, scale: Scale) -> Figure:
-    """The gap by iteration for several gamma."""
+    """The gap by round for several gamma."""
     bases = {
-        f"gamma = {gamma:g}": Job(0, True, iterations=scale.iterations + 1, gamma=gamma, tol=1e-7)
+        f"gamma = {gamma:g}": Job(0, True, rounds=scale.rounds + 1, gamma=gamma, tol=1e-7)
         for gamma in GAMMAS[: scale.values]
     }
     _make(fits, list(bases.values()), scale, "figure 3")
-    found, panel = Figure(), "gap by iteration"
+    found, panel = Figure(), "gap by round"
     table = Table(
         f"Figure 3: relative objective gap of R-ADMM, 5 nodes, mean (range) of {scale.runs} runs",
-        ("gamma", f"at update {scale.iterations}", f"at recycled {scale.iterations + 1}"),
+        ("gamma", f"at update {scale.rounds}", f"at recycled {scale.rounds + 1}"),
     )
-    found.points[panel] = np.arange(1, scale.iterations + 2)
+    found.points[panel] = np.arange(1, scale.rounds + 2)
     found.curves[panel] = {}
     for name, base in bases.items():
         gaps = found.curves[panel][name] = _series(fits, base, scale, "gap")
@@ -165,7 +165,7 @@ def _private(growth: float, recycle: bool, scale: Scale) -> Job:
         0,
         recycle,
         graph="complete",
-        iterations=scale.private_iterations,
+        rounds=scale.private_rounds,
         growth=growth,
         epsilon=EPSILON,
     )
@@ -180,7 +180,7 @@ def _last_update(fits: Fits, base: Job, scale: Scale, what: str) -> np.ndarray:
 def figure_4(fits: Fits, scale: Scale) -> Figure:
     """What growing penalties do to the gap without privacy, and to the loss with it."""
     growths = GROWTHS[: scale.values]
-    open_runs = [Job(0, True, iterations=scale.iterations, growth=q) for q in growths]
+    open_runs = [Job(0, True, rounds=scale.rounds, growth=q) for q in growths]
     private = {
         name: [_private(q, recycle, scale) for q in growths]
         for name, recycle in (("MR-ADMM", True), ("M-ADMM", False))
@@ -196,7 +196,7 @@ def figure_4(fits: Fits, scale: Scale) -> Figure:
         f"Figure 4: growth of the penalties by update, 5 nodes, mean (range) of {scale.runs} runs",
         (
             "growth",
-            f"gap of MR-ADMM at iteration {scale.iterations}, open",
+            f"gap of MR-ADMM at round {scale.rounds}, open",
             *(f"L of {name}, epsilon {EPSILON:g}" for name in private),
         ),
     )
@@ -219,12 +219,12 @@ def figure_5(fits: Fits, scale: Scale) -> Figure:
     _make(fits, list(bases.values()), scale, "figure 5")
     found = Figure()
     table = Table(
-        f"Figure 5: 5 nodes on a complete graph, {scale.private_iterations} iterations, mean "
+        f"Figure 5: 5 nodes on a complete graph, {scale.private_rounds} rounds, mean "
         f"(range) of {scale.runs} runs",
         ("method", "L", "test error", "tight bound", "paper's bound", "its condition"),
     )
     for panel, what in (("loss", "loss"), ("test error", "test_error"), ("bound", "privacy")):
-        found.points[panel] = np.arange(1, scale.private_iterations + 1)
+        found.points[panel] = np.arange(1, scale.private_rounds + 1)
         found.curves[panel] = {
             name: _series(fits, base, scale, what) for name, base in bases.items()
         }
@@ -234,7 +234,7 @@ def figure_5(fits: Fits, scale: Scale) -> Figure:
         bounds = [f"{one['tight']:.3f}", f"{one['paper']:.3f}"]
         table.rows.append([name, spread(loss), spread(error), *bounds, one["paper_condition"]])
         by_update = np.repeat(one["paper_by_update"], 2 if base.recycle else 1)
-        found.curves["bound"][f"{name}, paper's"] = by_update[None, : scale.private_iterations]
+        found.curves["bound"][f"{name}, paper's"] = by_update[None, : scale.private_rounds]
     centers = _series(fits, bases["ADMM"], scale, "central")
     whole = [spread([one[what] for one in centers]) for what in ("loss", "test_error")]
     table.rows.append([f"{CENTRAL}, open", *whole, "-", "-", "-"])

@@ -9,15 +9,15 @@ from network_figures import CENTRAL, PER_NODE, Figure
 
 GAP = "objective above the optimum, relative"
 LABELS = {
-    1: ("iteration", GAP, "log"),
-    2: ("rho", "test error", "linear"),
-    3: ("iteration", GAP, "log"),
+    1: ("round", GAP, "log"),
+    2: ("lam", "test error", "linear"),
+    3: ("round", GAP, "log"),
     4: ("growth of the penalties by update", "", "linear"),
-    5: ("iteration", "", "linear"),
+    5: ("round", "", "linear"),
 }
 TITLES = {
     1: "Convergence on random graphs",
-    2: "R-ADMM: test error against rho",
+    2: "R-ADMM: test error against lam",
     3: "R-ADMM: gamma",
     4: "Growing penalties",
     5: "Four algorithms at epsilon 4.7",
@@ -64,9 +64,9 @@ def _panel(axes, number: int, panel: str, found: Figure) -> None:
     axes.set(xlabel=x_label, ylabel=Y_LABELS.get(panel, y_label), yscale=_scale(panel, y_scale))
     if number == 2:
         axes.set_xscale("log")
-    elif x_label == "iteration":
+    elif x_label == "round":
         axes.xaxis.get_major_locator().set_params(integer=True)
-    if panel not in ("test error against rho", "gap by iteration"):
+    if panel not in ("test error against lam", "gap by round"):
         axes.set_title(panel, fontsize="medium")
     if len(found.curves[panel]) > 1:
         axes.legend(fontsize="small")

@@ -22,12 +22,12 @@ from common import load, note
 from turns import holding
 
 TRAINING = 40_000
-COST, RHO, ETA, GAMMA = 1750.0, 0.22, 0.5, 0.5
-PAPER_ETA = np.array([1.0, 1.03, 1.02, 0.8, 1.01])
+COST, LAM, RHO, GAMMA = 1750.0, 0.22, 0.5, 0.5
+PAPER_RHO = np.array([1.0, 1.03, 1.02, 0.8, 1.01])
 PAPER_GROWTH = np.array([0.01, 0.005, 0.003, 0.015, 0.01])
 QUESTIONS = 14
 BATCH = 24  # runs at a time, between which other work can have its turn
-KEPT = ("iteration", "update", "objective", "loss", "consensus", "test_error", "privacy")
+KEPT = ("round", "update", "objective", "loss", "consensus", "test_error", "privacy")
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class Job:
     recycle: bool
     nodes: int = 5
     graph: str = "random"
-    iterations: int = 49
-    rho: float = RHO
+    rounds: int = 49
+    lam: float = LAM
     gamma: float = GAMMA
     growth: float = 1.0
     paper_penalties: str | None = None  # the form that takes the paper's table of Figure 1(b)
@@ -49,8 +49,8 @@ class Job:
     def settings(self, cost: float) -> dict[str, Any]:
         """Of the estimator."""
         chosen: dict[str, Any] = {"graph": self.graph, "recycle": self.recycle, "C": cost}
-        chosen |= {"rho": self.rho, "iterations": self.iterations, "tol": self.tol}
-        chosen |= {"eta": ETA, "growth": self.growth, "classes": [-1, 1]}
+        chosen |= {"lam": self.lam, "rounds": self.rounds, "tol": self.tol}
+        chosen |= {"rho": RHO, "growth": self.growth, "classes": [-1, 1]}
         if self.recycle:
             chosen["gamma"] = self.gamma
         if self.graph == "random":
@@ -58,9 +58,9 @@ class Job:
         if self.epsilon is not None:
             chosen |= {"privacy": "objective", "epsilon": self.epsilon, "random_state": self.run}
         if self.paper_penalties is not None:
-            updates = (self.iterations + 1) // 2 if self.recycle else self.iterations
+            updates = (self.rounds + 1) // 2 if self.recycle else self.rounds
             k = np.arange(updates)[:, None]
-            chosen |= {"eta": PAPER_ETA * (1.0 + k * PAPER_GROWTH)}
+            chosen |= {"rho": PAPER_RHO * (1.0 + k * PAPER_GROWTH)}
             chosen |= {"penalty": self.paper_penalties}
         return chosen
 
@@ -106,20 +106,20 @@ def split(shared: Path, run: int, training: int) -> Split:
 
 
 @cache
-def central(shared: Path, run: int, training: int, nodes: int, rho: float) -> dict[str, float]:
+def central(shared: Path, run: int, training: int, nodes: int, lam: float) -> dict[str, float]:
     """The model of all rows in one place: its objective, training loss and test error."""
     from sklearn.linear_model import LogisticRegression
 
     rows = split(shared, run, training)
     share = rows.cost * nodes / len(rows.y)  # C / B_i
     model = LogisticRegression(
-        C=share / rho, fit_intercept=False, solver="newton-cholesky", tol=1e-10
+        C=share / lam, fit_intercept=False, solver="newton-cholesky", tol=1e-10
     )
     w = model.fit(rows.X, rows.y).coef_.ravel()
     losses = np.logaddexp(0.0, -rows.y * (rows.X @ w))
     X, y = rows.test
     return {
-        "objective": float(share * losses.sum() + rho / 2.0 * (w @ w)),
+        "objective": float(share * losses.sum() + lam / 2.0 * (w @ w)),
         "loss": float(losses.mean()),
         "test_error": float(np.mean((X @ w > 0) != (y > 0))),
     }
@@ -138,7 +138,7 @@ def fit(job: Job, shared: Path, training: int) -> dict[str, Any]:
         model.fit(tables, labels, evaluate_on=rows.test)
         terms = model._terms(model.node_sizes_)
     found: dict[str, Any] = {name: model.history_[name] for name in KEPT}
-    found["central"] = central(shared, job.run, training, job.nodes, job.rho)
+    found["central"] = central(shared, job.run, training, job.nodes, job.lam)
     found["gap"] = found["objective"] / found["central"]["objective"] - 1.0
     found["accesses"] = model.data_accesses_
     report = model.privacy_report_

@@ -55,7 +55,7 @@ class Problem:
     y_test: np.ndarray
     sizes: tuple[int, ...]
     lam: float
-    row_norm: float  # public: no row of a party is longer
+    data_norm: float  # public: no row of a party is longer
     radius: float  # public: to which a party's weights are kept in the mode "row"
     rate: float  # of SGD
 
@@ -205,7 +205,7 @@ def private(
     problem: Problem, levels: pictures.Levels, epsilons: Sequence[float], seeds: Sequence[int]
 ) -> Cost:
     """Row privacy with a short and a long step, and column privacy; all bounds are public."""
-    row = {"privacy": "row", "row_norm": problem.row_norm, "target_bound": 3.0}
+    row = {"privacy": "row", "data_norm": problem.data_norm, "target_bound": 3.0}
     settings = {
         SHORT: row | {"radius": problem.radius, "rho": 0.003},
         LONG: row | {"radius": 1.5 * problem.radius, "rho": 0.03},

@@ -386,14 +386,14 @@ class Squared(PredictionLoss):
         return (prediction + step * target) / (1.0 + step)
 
 
-PREDICTION_LOSSES = ("logistic", "hinge", "smooth-hinge", "smooth", "sigmoid", "squared")
-"""The names of the losses of a prediction; "smooth-hinge" is the Huber hinge."""
+PREDICTION_LOSSES = ("logistic", "hinge", "huber", "smooth", "sigmoid", "squared")
+"""The names of the losses of a prediction."""
 
 
 def make_prediction_loss(name: str, width: float = 0.5) -> PredictionLoss:
     """The loss of a prediction of a name; the width is that of a rounded corner.
 
-    >>> make_prediction_loss("smooth-hinge", 1.0).of_margin
+    >>> make_prediction_loss("huber", 1.0).of_margin
     HuberHinge(width=1.0)
     >>> make_prediction_loss("cubic")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
@@ -407,7 +407,7 @@ def make_prediction_loss(name: str, width: float = 0.5) -> PredictionLoss:
         return Squared()
     if name == "sigmoid":
         return OfMargin(Sigmoid())
-    return OfMargin(make_loss("huber" if name == "smooth-hinge" else name, width))
+    return OfMargin(make_loss(name, width))
 
 
 _SMALL_STEP = 1e-8  # relative; the error after a Newton step of this size is its square

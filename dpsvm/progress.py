@@ -5,18 +5,30 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 Monitor = Callable[[Mapping[str, Any]], bool]
 
 
 def visible() -> bool:
-    """Whether there is somewhere to show progress: a terminal on standard error, and rich."""
+    """Whether there is somewhere to show progress: a terminal on standard error, and rich.
+
+    A terminal without rich is told, once, what to install.
+    """
     if not sys.stderr.isatty():
         return False
     from importlib.util import find_spec
 
-    return find_spec("rich") is not None
+    found = find_spec("rich") is not None
+    if not found:
+        _say_once("progress is shown with rich: pip install 'dpsvm[report]'")
+    return found
+
+
+@cache
+def _say_once(text: str) -> None:
+    print(f"dpsvm: {text}", file=sys.stderr)
 
 
 @contextmanager

@@ -35,13 +35,13 @@ SETTINGS: dict[str, tuple[str, dict[str, Any], str]] = {
     "sharing, private": (
         "sharing",
         {"rounds": 4, "rho": 0.05, "privacy": "row", "epsilon": 2.0, "delta": 1e-5}
-        | {"row_norm": 1.0, "radius": 1.0, "target_bound": 2.0},
+        | {"data_norm": 1.0, "radius": 1.0, "target_bound": 2.0},
         "row",
     ),
-    "network": ("network", {"classes": [-1, 1], "graph": "path", "iterations": 5}, ""),
+    "network": ("network", {"classes": [-1, 1], "graph": "path", "rounds": 5}, ""),
     "network, private": (
         "network",
-        {"classes": [-1, 1], "graph": "path", "iterations": 5, "data_norm": 1.0}
+        {"classes": [-1, 1], "graph": "path", "rounds": 5, "data_norm": 1.0}
         | {"privacy": "objective", "epsilon": 5.0, "start_seed": 3},
         "replace",
     ),

@@ -24,13 +24,13 @@ def make_problem(seed=0, sizes=(30, 20, 25, 40), d=4):
 
 
 def make_terms(
-    n_nodes, graph="ring", *, eta=0.5, growth=1.0, form="edge", loss="logistic", width=0.5, **others
+    n_nodes, graph="ring", *, rho=0.5, growth=1.0, form="edge", loss="logistic", width=0.5, **others
 ):
     """Terms with a table of penalties; gamma is the recycling's, None for none."""
-    settings = {"C": 5.0, "rho": 0.3, "iterations": 20, "gamma": 0.5} | others
-    updates = updates_in(settings["iterations"], recycle=settings["gamma"] is not None)
+    settings = {"C": 5.0, "lam": 0.3, "rounds": 20, "gamma": 0.5} | others
+    updates = updates_in(settings["rounds"], recycle=settings["gamma"] is not None)
     network = make_graph(graph, n_nodes)
-    penalties = Penalties(network, schedule(eta, growth, updates, n_nodes), form)
+    penalties = Penalties(network, schedule(rho, growth, updates, n_nodes), form)
     return Terms(penalties=penalties, loss=make_loss(loss, width), **settings)
 
 
@@ -76,17 +76,17 @@ def newton(slope, curvature, start, steps=100):
     return f
 
 
-def central(tables, signs, loss, C, rho, shares=None):
+def central(tables, signs, loss, C, lam, shares=None):
     """The minimiser of sum_i s_i O_i, s_i = 1 if no shares are given."""
     n = len(tables)
     shares = np.ones(n) if shares is None else shares
     data = list(zip(shares, tables, signs, strict=True))
 
     def slope(f):
-        return sum(s * gradient(X, y, f, loss, C, rho / n) for s, X, y in data)
+        return sum(s * gradient(X, y, f, loss, C, lam / n) for s, X, y in data)
 
     def curvature(f):
-        return sum(s * hessian(X, y, f, loss, C, rho / n) for s, X, y in data)
+        return sum(s * hessian(X, y, f, loss, C, lam / n) for s, X, y in data)
 
     return newton(slope, curvature, np.zeros(tables[0].shape[1]))
 
@@ -94,13 +94,13 @@ def central(tables, signs, loss, C, rho, shares=None):
 def as_printed(tables, signs, terms, starts):
     """Recycled ADMM with the paper's even step, which looks at the gradient; all iterates."""
     n, d = starts.shape
-    loss, C, shrink = terms.loss, terms.C, terms.rho / n
+    loss, C, shrink = terms.loss, terms.C, terms.lam / n
     f, multipliers, found = starts.copy(), np.zeros((n, d)), []
     adjacency = terms.graph.adjacency()
-    for t in range(1, terms.iterations + 1):
-        eta = terms.penalties.table[terms.update_of(t) - 1]
+    for t in range(1, terms.rounds + 1):
+        rho = terms.penalties.table[terms.update_of(t) - 1]
         W = adjacency * (
-            (eta[:, None] + eta) / 2 if terms.penalties.form == "edge" else eta[:, None]
+            (rho[:, None] + rho) / 2 if terms.penalties.form == "edge" else rho[:, None]
         )
         new = np.empty_like(f)
         for i, (X, y) in enumerate(zip(tables, signs, strict=True)):

@@ -39,7 +39,7 @@ def weights(parties):
     return np.concatenate([party.weights for party in parties])
 
 
-def boyd(blocks, y, loss, *, lam, weight, rho, rounds):
+def boyd(blocks, y, loss, *, lam, C, rho, rounds):
     """Sharing ADMM as printed in Boyd et al. 2011, section 7.3, scaled form; rho is theirs.
 
     The three steps go round from that of z: the first x step follows it.
@@ -48,7 +48,7 @@ def boyd(blocks, y, loss, *, lam, weight, rho, rounds):
     x = [np.zeros(D.shape[1]) for D in blocks]
     mean = u = np.zeros(len(y))
     for _ in range(rounds):
-        z = loss.prox(count * (u + mean), y, weight * count / rho) / count
+        z = loss.prox(count * (u + mean), y, C * count / rho) / count
         u = u + mean - z
         wanted = [D @ xm + z - mean - u for D, xm in zip(blocks, x, strict=True)]
         x = [
@@ -59,13 +59,13 @@ def boyd(blocks, y, loss, *, lam, weight, rho, rounds):
     return np.concatenate(x)
 
 
-def two_blocks(blocks, y, loss, *, lam, weight, rho, relaxation, rounds):
+def two_blocks(blocks, y, loss, *, lam, C, rho, relaxation, rounds):
     """ADMM with a copy z_m of every D_m x_m, none of it eliminated; rho is that of a copy."""
     loss, count, n = make_prediction_loss(loss), len(blocks), len(y)
     fitted, u = np.zeros((count, n)), np.zeros((count, n))
     for _ in range(rounds):
         ahead = fitted + u
-        total = loss.prox(ahead.sum(axis=0), y, weight * count / rho)
+        total = loss.prox(ahead.sum(axis=0), y, C * count / rho)
         z = ahead + (total - ahead.sum(axis=0)) / count
         u = u + fitted - z
         x = [

@@ -33,14 +33,14 @@ def starts_of(tables, seed=3):
     return np.random.default_rng(seed).standard_normal((len(tables), tables[0].shape[1]))
 
 
-# The same iteration as printed
+# The same round as printed
 
 
 @pytest.mark.parametrize("graph", SHAPES)
 @pytest.mark.parametrize("form", ["edge", "per-node"])
 def test_every_iterate_is_that_of_the_printed_method(graph, form):
     tables, signs = make_problem()
-    terms = make_terms(4, graph, eta=[0.5, 0.8, 0.3, 1.0], growth=1.1, form=form, iterations=9)
+    terms = make_terms(4, graph, rho=[0.5, 0.8, 0.3, 1.0], growth=1.1, form=form, rounds=9)
     starts, found = starts_of(tables), []
     solve(
         tables, signs, terms, tol=1e-13, starts=starts, watch=lambda t, n: found.append(weights(n))
@@ -50,7 +50,7 @@ def test_every_iterate_is_that_of_the_printed_method(graph, form):
 
 def test_the_even_step_is_the_papers_gradient_step_to_the_last_digits():
     tables, signs = make_problem(1)
-    terms = make_terms(4, "random", eta=[0.5, 0.8, 0.3, 1.0], growth=1.2, iterations=8)
+    terms = make_terms(4, "random", rho=[0.5, 0.8, 0.3, 1.0], growth=1.2, rounds=8)
     loss, before = make_loss("logistic"), {}
 
     def watch(t, nodes):
@@ -60,7 +60,7 @@ def test_the_even_step_is_the_papers_gradient_step_to_the_last_digits():
                 f, heard, multiplier = before[node.index]
                 W = terms.penalties.of_edges(node.index, update)
                 X, y = node.samples.rows, node.samples.signs
-                own = gradient(X, y, f, loss, terms.C, terms.rho / 4)
+                own = gradient(X, y, f, loss, terms.C, terms.lam / 4)
                 pull = W.sum() * f + W @ heard
                 step = (own + 2 * multiplier - pull + 2 * W.sum() * f) / (2 * W.sum() + terms.gamma)
                 assert np.abs(state.weights - (f - step)).max() <= 1e-13
@@ -82,10 +82,10 @@ def test_the_even_step_is_the_papers_gradient_step_to_the_last_digits():
 def test_symmetric_edges_lead_to_the_minimiser(graph, loss, gamma):
     tables, signs = make_problem(2)
     terms = make_terms(
-        4, graph, eta=[0.3, 0.5, 0.2, 0.9], loss=loss, gamma=gamma, iterations=151, rho=1.0
+        4, graph, rho=[0.3, 0.5, 0.2, 0.9], loss=loss, gamma=gamma, rounds=151, lam=1.0
     )
     nodes = solve(tables, signs, terms, starts=starts_of(tables))
-    wanted = central(tables, signs, terms.loss, terms.C, terms.rho)
+    wanted = central(tables, signs, terms.loss, terms.C, terms.lam)
     assert np.abs(weights(nodes) - wanted).max() < 1e-8
     assert np.linalg.norm(sum(node.state.dual for node in nodes)) < 1e-12
 
@@ -93,15 +93,15 @@ def test_symmetric_edges_lead_to_the_minimiser(graph, loss, gamma):
 @pytest.mark.parametrize("gamma", [None, 0.5])
 def test_per_node_penalties_lead_to_another_point_the_one_that_is_told(gamma):
     tables, signs = make_problem(3)
-    eta = np.array([0.2, 0.5, 0.3, 2.0])
-    settings = {"eta": eta, "gamma": gamma, "iterations": 301, "rho": 1.0}
+    rho = np.array([0.2, 0.5, 0.3, 2.0])
+    settings = {"rho": rho, "gamma": gamma, "rounds": 301, "lam": 1.0}
     terms = make_terms(4, "ring", form="per-node", **settings)
     found = weights(solve(tables, signs, terms))
-    right = central(tables, signs, terms.loss, terms.C, terms.rho)
-    wrong = central(tables, signs, terms.loss, terms.C, terms.rho, 1 / eta)
+    right = central(tables, signs, terms.loss, terms.C, terms.lam)
+    wrong = central(tables, signs, terms.loss, terms.C, terms.lam, 1 / rho)
     assert np.abs(found - wrong).max() < 1e-8
     assert np.linalg.norm(wrong - right) > 0.1
-    assert "argmin sum_i O_i / eta_i" in terms.penalties.wrong_limit()
+    assert "argmin sum_i O_i / rho_i" in terms.penalties.wrong_limit()
     edges = weights(solve(tables, signs, make_terms(4, "ring", **settings)))
     assert np.abs(edges - right).max() < 1e-8
 
@@ -109,11 +109,11 @@ def test_per_node_penalties_lead_to_another_point_the_one_that_is_told(gamma):
 @pytest.mark.parametrize("gamma", [None, 0.5])
 def test_the_plain_hinge_leads_to_the_support_vector_machine(gamma):
     tables, signs = make_problem(2, sizes=(25, 25, 25))
-    terms = make_terms(3, eta=0.4, loss="hinge", gamma=gamma, iterations=151, rho=1.0)
+    terms = make_terms(3, rho=0.4, loss="hinge", gamma=gamma, rounds=151, lam=1.0)
     nodes = solve(tables, signs, terms)
     assert all(0 <= node.state.worst <= 1e-6 for node in nodes)
     other = LinearSVC(
-        C=terms.C / (25 * terms.rho), loss="hinge", fit_intercept=False, tol=1e-10, max_iter=10**6
+        C=terms.C / (25 * terms.lam), loss="hinge", fit_intercept=False, tol=1e-10, max_iter=10**6
     ).fit(np.vstack(tables), np.concatenate(signs))
     assert np.abs(weights(nodes) - other.coef_[0]).max() < 1e-6
 
@@ -123,18 +123,18 @@ def test_equal_per_node_penalties_are_symmetric_and_told_to_be_right():
     one, two = (make_terms(4, form=form, growth=1.1) for form in ("edge", "per-node"))
     assert np.allclose(weights(solve(tables, signs, one)), weights(solve(tables, signs, two)))
     assert two.penalties.wrong_limit() is None
-    growing = make_terms(4, form="per-node", eta=[1.0, 1.0, 1.0, 2.0], growth=1.1)
-    assert "argmin sum_i O_i / eta_i, the nodes weighing" in growing.penalties.wrong_limit()
-    unequal = make_terms(4, form="per-node", eta=1.0, growth=[1.1, 1.1, 1.1, 1.2])
+    growing = make_terms(4, form="per-node", rho=[1.0, 1.0, 1.0, 2.0], growth=1.1)
+    assert "argmin sum_i O_i / rho_i, the nodes weighing" in growing.penalties.wrong_limit()
+    unequal = make_terms(4, form="per-node", rho=1.0, growth=[1.1, 1.1, 1.1, 1.2])
     assert "depends on the path" in unequal.penalties.wrong_limit()
 
 
 def test_the_central_reference_is_scikit_learns_where_all_sizes_are_equal():
     tables, signs = make_problem(4, sizes=(30, 30, 30))
-    C, rho, B = 5.0, 0.3, 30
-    found = central(tables, signs, make_loss("logistic"), C, rho)
+    C, lam, B = 5.0, 0.3, 30
+    found = central(tables, signs, make_loss("logistic"), C, lam)
     other = LogisticRegression(
-        C=C / (B * rho), fit_intercept=False, solver="newton-cholesky", tol=1e-12
+        C=C / (B * lam), fit_intercept=False, solver="newton-cholesky", tol=1e-12
     ).fit(np.vstack(tables), np.concatenate(signs))
     assert np.abs(found - other.coef_[0]).max() < 1e-8
 
@@ -145,23 +145,23 @@ def test_the_central_reference_is_scikit_learns_where_all_sizes_are_equal():
 @pytest.mark.parametrize("gamma", [None, 0.5])
 def test_a_growth_of_one_is_the_method_without_growth(gamma):
     tables, signs = make_problem(5)
-    by_table = make_terms(4, eta=np.full((10 if gamma else 20, 4), 0.7), gamma=gamma)
-    plain = make_terms(4, eta=0.7, growth=1.0, gamma=gamma)
+    by_table = make_terms(4, rho=np.full((10 if gamma else 20, 4), 0.7), gamma=gamma)
+    plain = make_terms(4, rho=0.7, growth=1.0, gamma=gamma)
     one, two = (weights(solve(tables, signs, terms)) for terms in (by_table, plain))
     assert np.array_equal(one, two)
 
 
 def test_with_a_huge_gamma_recycled_iterations_are_idle():
     tables, signs = make_problem(6)
-    plain = weights(solve(tables, signs, make_terms(4, gamma=None, iterations=12)))
-    recycled = weights(solve(tables, signs, make_terms(4, gamma=1e13, iterations=24)))
+    plain = weights(solve(tables, signs, make_terms(4, gamma=None, rounds=12)))
+    recycled = weights(solve(tables, signs, make_terms(4, gamma=1e13, rounds=24)))
     assert np.abs(plain - recycled).max() < 1e-10
 
 
-def test_multipliers_add_up_to_zero_at_every_iteration():
+def test_multipliers_add_up_to_zero_at_every_round():
     tables, signs = make_problem(7)
     history = History()
-    terms = make_terms(4, "random", eta=[0.5, 0.1, 2.0, 1.0], growth=1.1)
+    terms = make_terms(4, "random", rho=[0.5, 0.1, 2.0, 1.0], growth=1.1)
     solve(tables, signs, terms, starts=starts_of(tables), watch=Recorder(history))
     assert history["dual_sum"].max() < 1e-13
 
@@ -169,14 +169,14 @@ def test_multipliers_add_up_to_zero_at_every_iteration():
 @pytest.mark.parametrize("gamma", [None, 0.5])
 def test_the_solution_is_a_fixed_point(gamma):
     tables, signs = make_problem(8)
-    terms = make_terms(4, "random", eta=[0.5, 0.1, 2.0, 1.0], gamma=gamma, iterations=6)
-    wanted = central(tables, signs, terms.loss, terms.C, terms.rho)
+    terms = make_terms(4, "random", rho=[0.5, 0.1, 2.0, 1.0], gamma=gamma, rounds=6)
+    wanted = central(tables, signs, terms.loss, terms.C, terms.lam)
     nodes = [
         Node(i, Samples(X, y), terms, tol=1e-13, start=wanted)
         for i, (X, y) in enumerate(zip(tables, signs, strict=True))
     ]
     for node, X, y in zip(nodes, tables, signs, strict=True):
-        node.state.dual = -gradient(X, y, wanted, terms.loss, terms.C, terms.rho / 4) / 2
+        node.state.dual = -gradient(X, y, wanted, terms.loss, terms.C, terms.lam / 4) / 2
     multipliers = [node.state.dual for node in nodes]
     dpsvm.admm.network.run(nodes)
     for node, multiplier in zip(nodes, multipliers, strict=True):
@@ -187,14 +187,14 @@ def test_the_solution_is_a_fixed_point(gamma):
 def test_nodes_with_the_same_data_and_start_stay_equal():
     tables, signs = make_problem(9, sizes=(30,))
     start = np.ones((4, 4)) / 3
-    terms = make_terms(4, "ring", iterations=11)
+    terms = make_terms(4, "ring", rounds=11)
     found = weights(solve(tables * 4, signs * 4, terms, starts=start))
     assert np.abs(found - found[0]).max() < 1e-13
 
 
 def test_the_order_and_the_form_of_rows_do_not_matter():
     tables, signs = make_problem(11)
-    terms = make_terms(4, iterations=7)
+    terms = make_terms(4, rounds=7)
     dense = weights(solve(tables, signs, terms))
     rows = [sparse.csr_array(X) for X in tables]
     assert np.abs(weights(solve(rows, signs, terms)) - dense).max() < 1e-10
@@ -207,10 +207,10 @@ def test_the_order_and_the_form_of_rows_do_not_matter():
 def test_the_numbers_of_the_nodes_do_not_matter():
     tables, signs = make_problem(15)
     order, edges = [2, 0, 3, 1], [(0, 1), (1, 2), (2, 3), (3, 1)]
-    eta = np.array([0.5, 0.1, 2.0, 1.0])
-    one = weights(solve(tables, signs, make_terms(4, edges, eta=eta, iterations=9)))
+    rho = np.array([0.5, 0.1, 2.0, 1.0])
+    one = weights(solve(tables, signs, make_terms(4, edges, rho=rho, rounds=9)))
     moved = [(order.index(a), order.index(b)) for a, b in edges]
-    terms = make_terms(4, moved, eta=eta[order], iterations=9)
+    terms = make_terms(4, moved, rho=rho[order], rounds=9)
     other = weights(solve([tables[i] for i in order], [signs[i] for i in order], terms))
     assert np.abs(other - one[order]).max() < 1e-10
 
@@ -218,7 +218,7 @@ def test_the_numbers_of_the_nodes_do_not_matter():
 def test_messages_can_travel():
     """Nodes that share nothing but messages, each a copy, do the same as those in one process."""
     tables, signs = make_problem(16)
-    terms = make_terms(4, "path", iterations=7)
+    terms = make_terms(4, "path", rounds=7)
     together = weights(solve(tables, signs, terms))
     apart = [
         Node(i, Samples(X, y), copy.deepcopy(terms), tol=1e-11)
@@ -228,7 +228,7 @@ def test_messages_can_travel():
     for _ in range(8):
         for node in apart:
             node.absorb([pickle.loads(posted[other]) for other in reversed(node.neighbours)])
-        if apart[0].state.iteration < 7:
+        if apart[0].state.round < 7:
             posted = [pickle.dumps(node.emit()) for node in apart]
     assert np.array_equal(weights(apart), together)
 
@@ -241,7 +241,7 @@ def test_recycling_halves_the_data_accesses_and_the_history_counts_them():
     counts = {}
     for gamma in (None, 0.5):
         history = History()
-        terms = make_terms(4, gamma=gamma, iterations=10)
+        terms = make_terms(4, gamma=gamma, rounds=10)
         nodes = solve(tables, signs, terms, watch=Recorder(history))
         counts[gamma] = history["data_accesses"]
         assert len(history.updates_only()) == terms.updates
@@ -262,7 +262,7 @@ def test_recycling_halves_the_data_accesses_and_the_history_counts_them():
 def test_every_minimiser_is_certified_also_of_rows_longer_than_one():
     tables, signs = make_problem(13)
     tables = [100 * X for X in tables]
-    terms = make_terms(4, iterations=5)
+    terms = make_terms(4, rounds=5)
     nodes = solve(tables, signs, terms, tol=1e-8)
     for node, X, y in zip(nodes, tables, signs, strict=True):
         assert 0 < node.state.certificate <= 1e-8
@@ -272,7 +272,7 @@ def test_every_minimiser_is_certified_also_of_rows_longer_than_one():
             node.state.dual
             - (edges.sum() * node.state.weights - edges @ np.array(node.state.heard)) / 2
         )
-        found = gradient(X, y, node.state.weights, terms.loss, terms.C, terms.rho / 4)
+        found = gradient(X, y, node.state.weights, terms.loss, terms.C, terms.lam / 4)
         found = found + 2 * dual + 2 * edges.sum() * node.state.weights
         found = found - edges.sum() * last[1] - edges @ last[0]
         assert np.linalg.norm(found) <= 1e-8
@@ -344,9 +344,7 @@ def test_growing_penalties_come_to_rest_near_the_minimiser_and_not_on_it(growth,
     wanted = central(tables, signs, make_loss("logistic"), 5.0, 1.0)
     apart = []
     for updates in (250, 350):
-        terms = make_terms(
-            4, "complete", growth=growth, rho=1.0, iterations=updates, gamma=None, C=5.0
-        )
+        terms = make_terms(4, "complete", growth=growth, lam=1.0, rounds=updates, gamma=None, C=5.0)
         found = weights(solve(tables, signs, terms, tol=1e-6)).mean(axis=0)
         apart.append(np.linalg.norm(found - wanted) / np.linalg.norm(wanted))
     assert apart[1] == pytest.approx(apart[0], rel=0.2)  # it rests
@@ -391,16 +389,16 @@ def test_a_directed_graph_of_another_library_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("eta", "growth", "told"),
+    ("rho", "growth", "told"),
     [
-        (0.0, 1.0, "eta must hold finite numbers above 0, got 0.0"),
-        (np.inf, 1.0, "eta must hold finite numbers above 0, got inf"),
-        ("big", 1.0, "eta must hold numbers, got 'big'"),
-        (None, 1.0, "eta must hold numbers, got None"),
-        (True, 1.0, "eta must hold numbers, got True"),
+        (0.0, 1.0, "rho must hold finite numbers above 0, got 0.0"),
+        (np.inf, 1.0, "rho must hold finite numbers above 0, got inf"),
+        ("big", 1.0, "rho must hold numbers, got 'big'"),
+        (None, 1.0, "rho must hold numbers, got None"),
+        (True, 1.0, "rho must hold numbers, got True"),
         (1.0, 0.99, "growth must be at least 1"),
         (1.0, [1.0, 0.5], "growth must be at least 1"),
-        ([1.0, 1.0, 1.0], 1.0, "eta has 3 numbers for 2 nodes"),
+        ([1.0, 1.0, 1.0], 1.0, "rho has 3 numbers for 2 nodes"),
         (1.0, [1.1], "growth has 1 numbers for 2 nodes"),
         (np.ones((2, 2)), 1.0, "table of shape"),
         (np.ones((3, 2)), 1.1, "growth has no effect on a table"),
@@ -408,26 +406,26 @@ def test_a_directed_graph_of_another_library_is_refused():
         (1.0, 1e60, "too large within 3 updates"),
     ],
 )
-def test_schedules_that_decrease_or_are_not_positive_are_refused(eta, growth, told):
+def test_schedules_that_decrease_or_are_not_positive_are_refused(rho, growth, told):
     with pytest.raises(ValueError, match=told):
-        schedule(eta, growth, updates=3, n_nodes=2)
+        schedule(rho, growth, updates=3, n_nodes=2)
 
 
 # The node and its messages
 
 
-def test_a_node_takes_one_message_of_each_neighbour_and_iteration():
+def test_a_node_takes_one_message_of_each_neighbour_and_round():
     tables, signs = make_problem(14, sizes=(5, 5, 5))
-    terms = make_terms(3, "path", iterations=1, C=2.0)
+    terms = make_terms(3, "path", rounds=1, C=2.0)
     node = Node(1, Samples(tables[1], signs[1]), terms)
     ends = [Iterate(0, 0, np.zeros(4)), Iterate(0, 2, np.zeros(4))]
-    with pytest.raises(ValueError, match="node 1 awaits its neighbours' messages of iteration 0"):
+    with pytest.raises(ValueError, match="node 1 awaits its neighbours' messages of round 0"):
         node.emit()
     for messages, told in [
         (ends[:1], r"one message from each of \[0, 2\]"),
         ([ends[0], ends[0]], r"got messages from \[0, 0\]"),
         ([ends[0], Iterate(0, 1, np.zeros(4))], r"got messages from \[0, 1\]"),
-        ([ends[0], Iterate(1, 2, np.zeros(4))], "node 2 sent one of iteration 1"),
+        ([ends[0], Iterate(1, 2, np.zeros(4))], "node 2 sent one of round 1"),
         ([ends[0], Iterate(0, 2, np.zeros(3))], r"node 2 sent \(3,\) weights"),
         ([ends[0], Iterate(0, 2, np.full(4, np.nan))], "node 2 sent weights that are not finite"),
     ]:
@@ -438,7 +436,7 @@ def test_a_node_takes_one_message_of_each_neighbour_and_iteration():
         node.absorb(ends)
     node.emit()
     node.absorb([Iterate(1, 0, np.zeros(4)), Iterate(1, 2, np.zeros(4))])
-    with pytest.raises(ValueError, match="the run has 1 iterations, got 2"):
+    with pytest.raises(ValueError, match="the run has 1 rounds, got 2"):
         node.emit()
 
 
@@ -448,7 +446,7 @@ def test_the_ingredients_of_the_theorem_are_told():
         assert terms.graph.bipartite is bipartite
         assert (least_signless(terms.graph) == 0.0) is bipartite
         assert conditions(terms)[0].holds is not bipartite
-    uneven = make_terms(4, form="per-node", eta=[1.0, 2.0, 1.0, 1.0])
+    uneven = make_terms(4, form="per-node", rho=[1.0, 2.0, 1.0, 1.0])
     assert [one.name for one in conditions(uneven) if not one.holds] == [
         "smallest eigenvalue of D + A (0: bipartite)",
         "symmetric penalties",

@@ -23,12 +23,12 @@ from dpsvm.privacy.minimiser import CertificateError
 from dpsvm.privacy.preparation import Preparation
 from dpsvm.warnings import PrivacyLeakWarning
 
-OBJECTIVE = {"privacy": "objective", "epsilon": 9.0, "classes": [-1, 1], "iterations": 5}
+OBJECTIVE = {"privacy": "objective", "epsilon": 9.0, "classes": [-1, 1], "rounds": 5}
 PRIMAL = OBJECTIVE | {"privacy": "primal"}
 GAUSSIAN = OBJECTIVE | {"privacy": "gaussian", "delta": 1e-5}
 
 
-@estimator_checks.parametrize_with_checks([NetworkADMM(iterations=9)])
+@estimator_checks.parametrize_with_checks([NetworkADMM(rounds=9)])
 def test_scikit_learn_check(estimator, check):
     check(estimator)
 
@@ -61,12 +61,12 @@ def test_lists_assignments_and_dealing_are_the_same_split():
         assert other.node_sizes_ == [20, 20, 20]
     assert model.n_features_in_ == 4
     assert np.allclose(model.predict_proba(X).sum(axis=1), 1)
-    assert NetworkADMM(iterations=1).fit(X, y).n_nodes_ == 5
+    assert NetworkADMM(rounds=1).fit(X, y).n_nodes_ == 5
 
 
 def test_the_model_is_the_mean_of_the_nodes_at_the_last_update():
     tables, signs = make_problem(1)
-    odd, even = (RADMM("path", iterations=t).fit(tables, signs) for t in (9, 10))
+    odd, even = (RADMM("path", rounds=t).fit(tables, signs) for t in (9, 10))
     assert np.array_equal(odd.coefs_, even.coefs_)
     assert np.allclose(odd.coef_, odd.coefs_.mean(axis=0))
     assert (odd.n_iter_, even.n_iter_, odd.n_updates_, even.n_updates_) == (9, 10, 5, 5)
@@ -90,21 +90,21 @@ def test_the_four_names_are_one_estimator():
 @pytest.mark.parametrize("preset", [ADMM, RADMM])
 def test_it_converges_to_the_minimiser(preset):
     tables, signs = make_problem(3)
-    model = preset("random", C=5.0, rho=1.0, eta=0.2, iterations=201, tol=1e-11)
+    model = preset("random", C=5.0, lam=1.0, rho=0.2, rounds=201, tol=1e-11)
     model.fit(tables, signs)
     assert np.abs(model.coef_ - central(tables, signs, Logistic(), 5.0, 1.0)).max() < 1e-9
 
 
-def test_the_history_holds_the_test_error_of_every_iteration():
+def test_the_history_holds_the_test_error_of_every_round():
     tables, signs = make_problem(4)
     X, y = np.vstack(tables), np.concatenate(signs)
-    model = RADMM(iterations=5).fit(tables, signs, evaluate_on=(X, y))
+    model = RADMM(rounds=5).fit(tables, signs, evaluate_on=(X, y))
     wrong = np.mean(model.predict(X) != y)
     assert model.history_["test_error"][-1] == wrong
     losses = np.logaddexp(0, -y * model.decision_function(X))
     assert model.history_["test_loss"][-1] == pytest.approx(losses.mean())
     assert model.history_.outside_guarantee() == ()
-    plain = RADMM(iterations=5, track=False).fit(tables, signs)
+    plain = RADMM(rounds=5, track=False).fit(tables, signs)
     assert len(plain.history_) == 0
     assert np.array_equal(plain.coef_, model.coef_)
 
@@ -113,9 +113,9 @@ def test_a_public_norm_and_a_constant_are_those_of_the_private_machines():
     tables, signs = make_problem(5)
     tables = [4 * X + 1 for X in tables]
     prepare = Preparation(data_norm=3.0, constant=0.5)
-    model = RADMM(data_norm=3.0, constant=0.5, C=3.0, iterations=9)
+    model = RADMM(data_norm=3.0, constant=0.5, C=3.0, rounds=9)
     model.fit(tables, signs, evaluate_on=(tables[0], signs[0]))
-    bare = RADMM(C=3.0, iterations=9).fit([prepare(X) for X in tables], signs)
+    bare = RADMM(C=3.0, rounds=9).fit([prepare(X) for X in tables], signs)
     X = tables[0][np.linalg.norm(tables[0], axis=1) < 3]
     assert np.allclose(model.decision_function(X), bare.decision_function(prepare(X)))
     assert model.intercept_ != 0
@@ -127,30 +127,30 @@ def test_a_public_norm_and_a_constant_are_those_of_the_private_machines():
 
 def test_per_node_penalties_warn_and_name_the_point():
     tables, signs = make_problem(6)
-    model = ADMM(penalty="per-node", eta=[0.5, 1.0, 0.5, 2.0], iterations=2)
-    with pytest.warns(ConvergenceWarning, match=r"argmin sum_i O_i / eta_i, .* 2, 1, 2, 0.5"):
+    model = ADMM(penalty="per-node", rho=[0.5, 1.0, 0.5, 2.0], rounds=2)
+    with pytest.warns(ConvergenceWarning, match=r"argmin sum_i O_i / rho_i, .* 2, 1, 2, 0.5"):
         model.fit(tables, signs)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        ADMM(penalty="per-node", eta=0.5, iterations=2).fit(tables, signs)
+        ADMM(penalty="per-node", rho=0.5, rounds=2).fit(tables, signs)
 
 
 def test_a_tolerance_out_of_reach_warns_without_privacy():
     tables, signs = make_problem(7)
     with pytest.warns(ConvergenceWarning, match="not to tol = 1e-15"):
-        ADMM(tol=1e-15, iterations=2).fit(tables, signs)
+        ADMM(tol=1e-15, rounds=2).fit(tables, signs)
 
 
 def test_a_start_is_seeded_and_no_function_of_the_data():
     tables, signs = make_problem(8)
-    one, two = (RADMM(start_seed=3, iterations=1).fit(tables, signs).coef_ for _ in range(2))
+    one, two = (RADMM(start_seed=3, rounds=1).fit(tables, signs).coef_ for _ in range(2))
     assert np.array_equal(one, two)
-    assert not np.allclose(one, RADMM(iterations=1).fit(tables, signs).coef_)
+    assert not np.allclose(one, RADMM(rounds=1).fit(tables, signs).coef_)
 
 
 def test_a_fitted_model_survives_pickling():
     tables, signs = make_problem(9)
-    model = RADMM(iterations=3).fit(tables, signs)
+    model = RADMM(rounds=3).fit(tables, signs)
     again = pickle.loads(pickle.dumps(model))
     assert np.array_equal(again.predict(tables[0]), model.predict(tables[0]))
 
@@ -172,7 +172,7 @@ def test_a_private_fit_reports_its_guarantee(mode):
     assert one.objective_ is None
     spent = one.history_["privacy"]
     assert spent[-1] == pytest.approx(9.0)
-    assert spent[1] == spent[0] < spent[2]  # a recycled iteration is free
+    assert spent[1] == spent[0] < spent[2]  # a recycled round is free
     assert np.isnan(one.history_["gradient_norm"]).all()
     assert set(one.history_.outside_guarantee()) >= {"loss", "objective", "test_error"}
     report = one.privacy_report_
@@ -184,7 +184,7 @@ def test_a_private_fit_reports_its_guarantee(mode):
 
 def test_a_given_alpha_tells_its_epsilon():
     tables, signs = make_problem(11)
-    settings = {"privacy": "objective", "classes": [-1, 1], "iterations": 5, "random_state": 0}
+    settings = {"privacy": "objective", "classes": [-1, 1], "rounds": 5, "random_state": 0}
     model = quietly(RADMM(alpha=2.0, **settings), tables, signs)
     assert model.epsilon_ == pytest.approx(model.privacy_report_["tight"] / 0.999)
     assert model.epsilon_ < model.privacy_report_["paper"]
@@ -216,12 +216,12 @@ def test_an_accountant_is_charged_once_before_the_run(monkeypatch):
 def test_a_search_over_private_models_warns():
     tables, signs = make_problem(13)
     X, y = np.vstack(tables), np.concatenate(signs)
-    model = RADMM(random_state=0, **(OBJECTIVE | {"iterations": 1, "track": False}))
+    model = RADMM(random_state=0, **(OBJECTIVE | {"rounds": 1, "track": False}))
     with (
         pytest.warns(PrivacyLeakWarning, match="random_state"),
         pytest.warns(PrivacyLeakWarning, match="the choice itself is covered by no guarantee"),
     ):
-        GridSearchCV(model, {"rho": [1.0]}, cv=2).fit(X, y)
+        GridSearchCV(model, {"lam": [1.0]}, cv=2).fit(X, y)
 
 
 def test_all_that_can_be_refused_is_refused_before_a_charge():
@@ -237,7 +237,7 @@ def test_all_that_can_be_refused_is_refused_before_a_charge():
         ({}, (X, y), {"evaluate_on": (X, odd)}, "evaluate_on holds the label"),
         ({"C": 1e3}, (X, y), {}, "C must be at most the number of samples of every node"),
         ({"graph": [(0, 1), (2, 3)]}, (X, y), {}, "the graph is not connected"),
-        ({"eta": -1.0}, (X, y), {}, "eta must hold finite numbers above 0"),
+        ({"rho": -1.0}, (X, y), {}, "rho must hold finite numbers above 0"),
         ({"epsilon": 1e-6}, (X, y), {}, "too small for any noise"),
         ({"classes": None}, (X, y), {}, "classes must be given with a private mode"),
         ({"classes": [1, 1]}, (X, y), {}, "classes must be two different labels"),
@@ -302,11 +302,11 @@ def test_data_that_do_not_fit_together_are_refused(X, y, nodes, told):
         ({"loss": "square"}, "loss"),
         ({"C": 0.0}, "C"),
         ({"C": 3.0}, "C must be at most the number of samples of every node, got 3.0 for the 2"),
-        ({"rho": -1.0}, "rho"),
+        ({"lam": -1.0}, "lam"),
         ({"gamma": -0.1}, "gamma"),
         ({"growth": 0.9}, "growth must be at least 1"),
-        ({"eta": [1.0, 2.0]}, "eta has 2 numbers for 5 nodes"),
-        ({"iterations": 0}, "iterations"),
+        ({"rho": [1.0, 2.0]}, "rho has 2 numbers for 5 nodes"),
+        ({"rounds": 0}, "rounds"),
         ({"n_nodes": 1}, "n_nodes"),
         ({"n_nodes": 11}, "10 samples are not enough for 11 nodes"),
         ({"graph": "circle"}, "graph must be one of"),
@@ -328,7 +328,7 @@ def test_what_only_one_form_of_data_takes_is_refused():
         NetworkADMM(n_nodes=2).fit(X, y, nodes=[0, 1, 0, 1])
     with pytest.raises(ValueError, match="the graph has 3 nodes, and the data have 2"):
         NetworkADMM([(0, 1), (1, 2)]).fit(X, y, nodes=[0, 1, 0, 1])
-    model = NetworkADMM(loss="huber", iterations=1, n_nodes=2)
+    model = NetworkADMM(loss="huber", rounds=1, n_nodes=2)
     assert not hasattr(model.fit(X, y), "predict_proba")
     with pytest.raises(ValueError, match="evaluate_on must be a pair"):
         model.fit(X, y, evaluate_on=(X,))
@@ -339,15 +339,15 @@ def test_what_only_one_form_of_data_takes_is_refused():
 @pytest.mark.parametrize(
     "settings",
     [
-        {"growth": 1.5, "iterations": 81},
-        {"growth": 1.1, "iterations": 401},
+        {"growth": 1.5, "rounds": 81},
+        {"growth": 1.1, "rounds": 401},
         {"alpha": 1e-6, "epsilon": None},
         {"alpha": 1e-320, "epsilon": None},
         {"alpha": "0.5", "epsilon": None},
-        {"eta": 1e308},
+        {"rho": 1e308},
         {"tol": 1e-320},
         {"tol": 1e300},
-        {"privacy": "primal", "eta": 1e-200, "rho": 1e-200},
+        {"privacy": "primal", "rho": 1e-200, "lam": 1e-200},
     ],
     ids=str,
 )
@@ -356,7 +356,7 @@ def test_runs_that_public_numbers_doom_are_refused_before_the_charge(settings):
     tables, signs = make_problem(15)
     ledger = BudgetAccountant(1e6, neighbouring="replace")
     base = {"privacy": "objective", "epsilon": 20.0, "classes": [-1, 1], "accountant": ledger}
-    with pytest.raises(ValueError, match=r"out of reach|between 1e-100|'(tol|rho)' parameter"):
+    with pytest.raises(ValueError, match=r"out of reach|between 1e-100|'(tol|lam)' parameter"):
         NetworkADMM(**(base | settings)).fit(tables, signs)
     assert ledger.charges == ()
 
@@ -374,7 +374,7 @@ def test_columns_have_the_same_names_at_every_node():
     pandas = pytest.importorskip("pandas")
     tables, signs = make_problem(17)
     frames = [pandas.DataFrame(table, columns=list("abcd")) for table in tables]
-    model = NetworkADMM(iterations=3).fit(frames, signs)
+    model = NetworkADMM(rounds=3).fit(frames, signs)
     assert model.feature_names_in_.tolist() == list("abcd")
     with pytest.raises(ValueError, match="feature names should match"):
         model.predict(frames[0][list("dcba")])
@@ -396,20 +396,20 @@ def test_a_pickled_private_model_holds_nothing_outside_its_guarantee():
 def test_penalties_that_grow_too_far_are_warned_of():
     tables, signs = make_problem(19)
     with pytest.warns(ConvergenceWarning, match="come to agree before they reach the minimiser"):
-        MADMM(growth=1.1, iterations=60, tol=1e-6).fit(tables, signs)
+        MADMM(growth=1.1, rounds=60, tol=1e-6).fit(tables, signs)
 
 
 @needs_callbacks
 def test_every_iteration_is_a_task_of_scikit_learns_callbacks_and_one_can_stop_the_run():
     tables, signs = make_problem(14)
     listener = Listener()
-    RADMM(iterations=4).set_callbacks(listener).fit(tables, signs)
+    RADMM(rounds=4).set_callbacks(listener).fit(tables, signs)
     assert listener.begun.count("round") == listener.ended.count("round") == 4
     assert not listener.open
-    stopped = RADMM(iterations=9).set_callbacks(Listener(last=4)).fit(tables, signs)
+    stopped = RADMM(rounds=9).set_callbacks(Listener(last=4)).fit(tables, signs)
     assert (stopped.n_iter_, stopped.n_updates_, len(stopped.history_)) == (4, 2, 4)
     private = RADMM(random_state=0, **OBJECTIVE).set_callbacks(Listener(last=1))
-    assert quietly(private, tables, signs).n_iter_ == OBJECTIVE["iterations"]
+    assert quietly(private, tables, signs).n_iter_ == OBJECTIVE["rounds"]
 
 
 @needs_callbacks

@@ -47,12 +47,12 @@ def private(tables, signs, terms, calibration, seed=0):
 
 
 def test_the_figures_of_the_papers_setting_come_out():
-    # T = 20 iterations of the recycled method; degrees 4 and 2, eta 1/2.
+    # T = 20 rounds of the recycled method; degrees 4 and 2, rho 1/2.
     for n, graph, alpha, claimed, tight in (
         (5, "complete", 1.0, 4.75, 4.51),
         (20, "ring", 0.25, 7.42, 5.41),
     ):
-        terms = make_terms(n, graph, C=1750.0, rho=0.22, iterations=20)
+        terms = make_terms(n, graph, C=1750.0, lam=0.22, rounds=20)
         alphas = np.full_like(terms.curvatures, alpha)
         sizes = [40_000 // n] * n
         assert largest_total(paper_costs(terms, sizes, alphas))[-1] == pytest.approx(
@@ -69,8 +69,8 @@ def test_the_figures_of_the_papers_setting_come_out():
 def test_the_tight_bound_is_never_above_the_papers(loss):
     rng = np.random.default_rng(0)
     for _ in range(50):
-        eta, C, alpha = 10.0 ** rng.uniform(-4, 2, 3)
-        terms = make_terms(4, eta=eta, C=C, rho=10.0 ** rng.uniform(-4, 2), loss=loss)
+        rho, C, alpha = 10.0 ** rng.uniform(-4, 2, 3)
+        terms = make_terms(4, rho=rho, C=C, lam=10.0 ** rng.uniform(-4, 2), loss=loss)
         alphas = np.full_like(terms.curvatures, alpha)
         assert np.all(tight_costs(terms, SIZES, alphas) <= paper_costs(terms, SIZES, alphas))
 
@@ -101,7 +101,7 @@ def test_the_determinants_of_neighbours_are_within_one_factor(loss):
 @pytest.mark.parametrize("loss", SMOOTH)
 def test_minimisers_of_neighbours_are_within_the_output_sensitivity(loss):
     rng, worst = np.random.default_rng(2), 0.0
-    terms = make_terms(2, "path", eta=0.05, C=4.0, rho=0.1, loss=loss, iterations=1)
+    terms = make_terms(2, "path", rho=0.05, C=4.0, lam=0.1, loss=loss, rounds=1)
     bound = output_sensitivities(terms, [4, 4], 0.0)[0, 0]
     kappa = terms.curvatures[0, 0]
     for _ in range(60):
@@ -132,7 +132,7 @@ def test_exact_densities_of_runs_on_neighbouring_data_stay_within_the_bound(
     random = np.random.default_rng(0)
     for alpha, growth in ((0.1, 1.0), (10.0, 1.3)):
         attack = attacks.make_attack(
-            loss, alpha=alpha, growth=growth, gamma=gamma, iterations=3 if gamma else 2
+            loss, alpha=alpha, growth=growth, gamma=gamma, rounds=3 if gamma else 2
         )
         ratio = attack.search(100, 1, random, steps=8)
         assert 0.2 < ratio <= 1.0 + attacks.ROUNDING
@@ -151,7 +151,7 @@ def test_the_attack_knows_the_densities_of_the_nodes_own_runs(monkeypatch):
     """The noise it reads off the messages is the noise that was drawn."""
     monkeypatch.syspath_prepend(str(BENCH))
     attacks = __import__("network_attack")
-    attack = attacks.make_attack(Logistic(), size=5, alpha=0.7, iterations=5, growth=1.2)
+    attack = attacks.make_attack(Logistic(), size=5, alpha=0.7, rounds=5, growth=1.2)
     rng = np.random.default_rng(3)
     rows = rng.standard_normal((5, 2))
     rows /= np.linalg.norm(rows, axis=1)[:, None] * 1.001
@@ -196,7 +196,7 @@ def test_the_attack_knows_the_densities_of_the_nodes_own_runs(monkeypatch):
 @pytest.mark.parametrize("loss", SMOOTH)
 @pytest.mark.parametrize("epsilon", [0.8, 4.7, 100.0])
 def test_every_node_spends_its_epsilon_and_no_more(epsilon, loss, gamma):
-    terms = make_terms(4, eta=[3.0, 5.0, 4.0, 8.0], growth=1.05, loss=loss, gamma=gamma, C=2.0)
+    terms = make_terms(4, rho=[3.0, 5.0, 4.0, 8.0], growth=1.05, loss=loss, gamma=gamma, C=2.0)
     found = calibrate("objective", terms, SIZES, tol=1e-9, epsilon=epsilon)
     totals = tight_costs(terms, SIZES, found.alphas).sum(axis=0)
     assert np.all(totals <= 0.999 * epsilon)
@@ -214,14 +214,14 @@ def test_every_node_spends_its_epsilon_and_no_more(epsilon, loss, gamma):
 
 
 def test_the_papers_bound_costs_less_than_it_says_and_needs_its_condition():
-    terms = make_terms(4, eta=2.0)
+    terms = make_terms(4, rho=2.0)
     found = calibrate("objective", terms, SIZES, tol=1e-9, epsilon=3.0, bound="paper")
     report = found.report(seeded=False)
     assert report["paper"] == pytest.approx(0.999 * 3.0)
     assert report["paper_condition"].endswith("holds")
     assert found.event.epsilon < 3.0
     assert found.event.epsilon == pytest.approx(report["tight"] / 0.999)
-    steep = make_terms(4, eta=1e-3, rho=1e-3, loss="huber", width=0.1)
+    steep = make_terms(4, rho=1e-3, lam=1e-3, loss="huber", width=0.1)
     with pytest.raises(ValueError, match=r"bound='paper' needs 2 c1 < .* 20 is not below 0\.0"):
         calibrate("objective", steep, SIZES, tol=1e-9, epsilon=90.0, bound="paper")
     loose = calibrate("objective", steep, SIZES, tol=1e-9, epsilon=90.0).report(seeded=True)
@@ -230,7 +230,7 @@ def test_the_papers_bound_costs_less_than_it_says_and_needs_its_condition():
 
 @pytest.mark.parametrize("alpha", [0.5, [0.5, 1.0, 0.2, 0.4], np.full((10, 4), 0.5)])
 def test_a_given_alpha_costs_its_bound_and_the_covering(alpha):
-    terms = make_terms(4, eta=2.0)
+    terms = make_terms(4, rho=2.0)
     found = calibrate("objective", terms, SIZES, tol=1e-9, alpha=alpha)
     tight = largest_total(tight_costs(terms, SIZES, found.alphas))[-1]
     assert found.event.epsilon == pytest.approx(tight / 0.999)
@@ -238,7 +238,7 @@ def test_a_given_alpha_costs_its_bound_and_the_covering(alpha):
 
 
 def test_output_perturbation_costs_the_budget():
-    terms = make_terms(4, eta=[0.5, 1.0, 0.2, 0.4], growth=1.1)
+    terms = make_terms(4, rho=[0.5, 1.0, 0.2, 0.4], growth=1.1)
     steps = output_sensitivities(terms, SIZES, 1e-9)
     pure = calibrate("primal", terms, SIZES, tol=1e-9, epsilon=2.0)
     spent = (steps / pure.output_scales).sum(axis=0)
@@ -283,7 +283,7 @@ def test_noise_that_cannot_be_made_is_refused(settings, told):
 @pytest.mark.parametrize("mode", ["objective", "primal", "gaussian"])
 def test_without_noise_to_speak_of_a_private_run_is_the_plain_one(mode, gamma):
     tables, signs = make_problem(5)
-    terms = make_terms(4, gamma=gamma, iterations=10)
+    terms = make_terms(4, gamma=gamma, rounds=10)
     delta = {"delta": 1e-5} if mode == "gaussian" else {}
     found = calibrate(mode, terms, SIZES, tol=1e-11, epsilon=1e13, **delta)
     _, heard = private(tables, signs, terms, found)
@@ -297,14 +297,14 @@ def test_without_noise_to_speak_of_a_private_run_is_the_plain_one(mode, gamma):
 def test_given_its_messages_a_node_is_a_function_of_its_samples_and_fresh_noise(mode):
     """State that is no function of messages would be a secret that no sensitivity covers."""
     tables, signs = make_problem(6)
-    terms = make_terms(4, "path", eta=[0.5, 1.0, 0.2, 0.4], growth=1.1, iterations=8)
+    terms = make_terms(4, "path", rho=[0.5, 1.0, 0.2, 0.4], growth=1.1, rounds=8)
     delta = {"delta": 1e-5} if mode == "gaussian" else {}
     found = calibrate(mode, terms, SIZES, tol=1e-9, epsilon=5.0, **delta)
     nodes, heard = private(tables, signs, terms, found)
     adjacency, f, multipliers = terms.graph.adjacency(), np.zeros((4, 4)), np.zeros((4, 4))
     for t in range(1, 9):
-        eta = terms.penalties.table[terms.update_of(t) - 1]
-        W = adjacency * (eta[:, None] + eta) / 2
+        rho = terms.penalties.table[terms.update_of(t) - 1]
+        W = adjacency * (rho[:, None] + rho) / 2
         R = W.sum(axis=1)[:, None]
         if t % 2:
             before, f = f, heard[t - 1]
@@ -322,7 +322,7 @@ def test_given_its_messages_a_node_is_a_function_of_its_samples_and_fresh_noise(
 def test_a_node_that_went_on_from_its_exact_iterate_would_move_further_than_stated(reuses, times):
     """Both worlds send the same; the second minimiser is what the noise has to hide."""
     terms = make_terms(
-        2, "path", eta=1.25, growth=2.0, C=1.0, rho=1e-9, iterations=2, gamma=None, loss="huber"
+        2, "path", rho=1.25, growth=2.0, C=1.0, lam=1e-9, rounds=2, gamma=None, loss="huber"
     )
     moved = []
     for row in (1.0, -1.0):
@@ -374,7 +374,7 @@ def test_every_update_draws_fresh_noise_of_its_scale():
 
 def test_what_is_sent_lies_on_a_public_grid():
     tables, signs = make_problem(9)
-    terms = make_terms(4, iterations=3)
+    terms = make_terms(4, rounds=3)
     found = calibrate("objective", terms, SIZES, tol=1e-9, epsilon=9.0)
     nodes, heard = private(tables, signs, terms, found)
     grid = nodes[0].perturbation.grids[0]
@@ -385,7 +385,7 @@ def test_what_is_sent_lies_on_a_public_grid():
 
 def test_a_node_that_misses_its_certificate_sends_nothing():
     tables, signs = make_problem(10)
-    terms = make_terms(4, iterations=3)
+    terms = make_terms(4, rounds=3)
     found = calibrate("objective", terms, SIZES, tol=8e-15, epsilon=9.0)
     noise = found.noise_of(0, 4, Noise(0))
     node = Node(0, Samples(tables[0], signs[0]), terms, perturbation=noise)
@@ -398,7 +398,7 @@ def test_a_node_that_misses_its_certificate_sends_nothing():
 
 def test_a_private_node_takes_only_what_its_noise_was_made_for():
     tables, signs = make_problem(10)
-    terms = make_terms(4, iterations=3)
+    terms = make_terms(4, rounds=3)
     found = calibrate("objective", terms, SIZES, tol=1e-9, epsilon=9.0)
 
     def node(rows, labels):
@@ -413,7 +413,7 @@ def test_a_private_node_takes_only_what_its_noise_was_made_for():
 
 def test_a_node_makes_no_update_that_its_noise_was_not_made_for():
     tables, signs = make_problem(11)
-    short, long = make_terms(4, iterations=3), make_terms(4, iterations=5)
+    short, long = make_terms(4, rounds=3), make_terms(4, rounds=5)
     found = calibrate("objective", short, SIZES, tol=1e-9, epsilon=9.0)
     with pytest.raises(ValueError, match="other terms than its noise was made for"):
         private(tables, signs, long, found)

@@ -32,7 +32,7 @@ from dpsvm.admm.sharing.steps import BallStep, RidgeStep, make_step
 from dpsvm.data import load_libsvm
 from dpsvm.losses import Squared, make_prediction_loss
 
-CONVEX = ("logistic", "hinge", "smooth-hinge", "smooth", "squared")
+CONVEX = ("logistic", "hinge", "huber", "smooth", "squared")
 
 
 # The same iteration as others
@@ -42,15 +42,15 @@ CONVEX = ("logistic", "hinge", "smooth-hinge", "smooth", "squared")
 @pytest.mark.parametrize("rounds", [1, 7, 30])
 def test_kappa_equal_to_the_parties_is_the_sharing_admm_of_boyd(loss, rounds):
     blocks, y = make_problem()
-    _, parties = solve(blocks, y, loss, rounds=rounds, rho=0.4, lam=0.7, weight=1.3)
-    wanted = boyd(blocks, y, loss, lam=0.7, weight=1.3, rho=3 * 0.4, rounds=rounds)
+    _, parties = solve(blocks, y, loss, rounds=rounds, rho=0.4, lam=0.7, C=1.3)
+    wanted = boyd(blocks, y, loss, lam=0.7, C=1.3, rho=3 * 0.4, rounds=rounds)
     assert np.abs(weights(parties) - wanted).max() <= 1e-13 * max(1, np.abs(wanted).max())
 
 
 @pytest.mark.parametrize("relaxation", [0.7, 1.0, 1.5, 1.8])
 def test_over_relaxation_is_that_of_the_two_block_method(relaxation):
     blocks, y = make_problem(3)
-    settings = {"lam": 0.7, "weight": 1.3, "relaxation": relaxation, "rounds": 25}
+    settings = {"lam": 0.7, "C": 1.3, "relaxation": relaxation, "rounds": 25}
     _, parties = solve(blocks, y, rho=0.4, **settings)
     wanted = two_blocks(blocks, y, "logistic", rho=3 * 0.4, **settings)
     assert np.abs(weights(parties) - wanted).max() <= 1e-12
@@ -112,7 +112,7 @@ def test_a_party_of_zero_columns_changes_nothing_at_the_same_kappa():
 @pytest.mark.parametrize("adaptive", [False, True])
 def test_scaling_loss_penalty_and_rho_together_changes_nothing(factor, adaptive):
     blocks, y = make_problem(6)
-    settings = {"weight": 1.0, "lam": 0.5, "rho": 0.01}
+    settings = {"C": 1.0, "lam": 0.5, "rho": 0.01}
     _, parties = solve(blocks, y, adaptive=adaptive, **settings)
     scaled = {name: factor * value for name, value in settings.items()}
     _, others = solve(blocks, y, adaptive=adaptive, **scaled)
@@ -176,7 +176,7 @@ def test_the_optimum_is_a_fixed_point(loss, kappa):
     ("loss", "penalty"),
     [
         *((loss, "l2") for loss in CONVEX),
-        *((loss, "l1") for loss in ("logistic", "smooth-hinge", "squared")),
+        *((loss, "l1") for loss in ("logistic", "huber", "squared")),
         *((loss, "geman-mcclure") for loss in ("logistic", "squared")),
     ],
 )
@@ -206,7 +206,7 @@ def test_a_long_run_ends_at_a_kkt_point(loss, penalty):
 @pytest.mark.parametrize("lam", [0.05, 2.0])
 def test_logistic_regression_is_scikit_learns(lam):
     blocks, y = make_problem(11)
-    _, parties = solve(blocks, y, rounds=3000, tol=1e-13, lam=lam, weight=1.5, relaxation=1.8)
+    _, parties = solve(blocks, y, rounds=3000, tol=1e-13, lam=lam, C=1.5, relaxation=1.8)
     reference = LogisticRegression(
         C=1.5 / lam, fit_intercept=False, solver="newton-cholesky", tol=1e-12
     ).fit(np.hstack(blocks), y)
@@ -405,7 +405,7 @@ def test_a_non_convex_loss_ends_at_a_stationary_point():
 
 
 @pytest.mark.parametrize("rho", [0.002, 0.02, 0.2, 2.0, 20.0])
-@pytest.mark.parametrize("loss", ["logistic", "smooth-hinge", "hinge"])
+@pytest.mark.parametrize("loss", ["logistic", "huber", "hinge"])
 def test_an_adaptive_rho_comes_into_range_from_far_away(rho, loss):
     blocks, y = make_problem(21, n=300)
     history = History()
@@ -520,7 +520,7 @@ def test_a_message_of_the_wrong_round_or_length_or_too_few_are_refused():
         ({"rho": 0.0}, "rho must be a finite number above 0, got 0.0"),
         ({"rho": float("nan")}, "rho must be a finite number above 0, got nan"),
         ({"lam": -1.0}, "lam must be a finite number above 0, got -1.0"),
-        ({"weight": 0}, "weight must be a finite number above 0, got 0"),
+        ({"C": 0}, "C must be a finite number above 0, got 0"),
         ({"kappa": "two"}, "kappa must be a finite number above 0, got 'two'"),
         ({"kappa": np.ones(2)}, "kappa must be a finite number above 0, got array"),
         ({"relaxation": 2.0}, "relaxation must lie between 0 and 2, got 2.0"),
@@ -595,7 +595,7 @@ def test_a_watch_can_stop_a_run():
     assert (coordinator.ending.round, coordinator.ending.reason) == (3, "stopped")
 
 
-@pytest.mark.parametrize("loss", ["hinge", "smooth-hinge"])
+@pytest.mark.parametrize("loss", ["hinge", "huber"])
 def test_a_run_that_is_proved_to_converge_is_never_called_diverging(loss):
     blocks, y = make_problem(21, n=100, sizes=(4, 4, 4))
     coordinator, parties = solve(blocks, y, loss, rounds=400, rho=5.0)

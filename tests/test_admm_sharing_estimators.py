@@ -19,7 +19,7 @@ from dpsvm.admm.sharing.comparison import compare
 from dpsvm.privacy import BudgetAccountant, BudgetError
 from dpsvm.warnings import PrivacyLeakWarning
 
-ROW = {"row_norm": 2.0, "radius": 2.0, "target_bound": 3.0, "epsilon": 1.0, "delta": 1e-5}
+ROW = {"data_norm": 2.0, "radius": 2.0, "target_bound": 3.0, "epsilon": 1.0, "delta": 1e-5}
 COLUMN = {"column_norm": 20.0, "target_norm": 30.0, "epsilon": 1.0, "delta": 1e-5}
 PAPER = {"b1": 1.0, "c1": 1.0, "epsilon": 1.0, "delta": 1e-5}
 MODES = [("row", ROW), ("column", COLUMN), ("paper", PAPER)]
@@ -56,7 +56,7 @@ def test_the_intercept_is_the_weight_of_one_partys_constant_column():
     model = SharingADMMRegressor(rounds=3000, tol=1e-13, intercept_party=1).fit(blocks, y + 3)
     constant = np.ones((len(y), 1))
     other = Ridge(1.0, fit_intercept=False).fit(np.hstack([*blocks, constant]), y + 3)
-    assert model.ending_ == "converged"
+    assert model.stop_reason_ == "converged"
     assert model.intercept_ == pytest.approx(other.coef_[-1])
     assert np.allclose(model.coef_, other.coef_[:-1])
     assert np.allclose(model.predict(blocks), np.hstack([*blocks, constant]) @ other.coef_)
@@ -97,7 +97,7 @@ def test_a_divergence_warns_with_advice_and_keeps_the_best_weights():
     model = SharingADMMRegressor(method="jacobi", rho=2.0, lam=1e-3, rounds=500)
     with pytest.warns(ConvergenceWarning, match=r"diverged .* least loss; .*='sharing' converges"):
         model.fit([column] * 3, y)
-    assert model.ending_ == "diverged"
+    assert model.stop_reason_ == "diverged"
     assert model.kappa_ == 1
     assert model.objective_ == pytest.approx(model.history_["objective"].min())
     better = SharingADMMRegressor(rho=2.0, lam=1e-3, rounds=500).fit([column] * 3, y)
@@ -131,16 +131,17 @@ def test_a_seeded_private_fit_repeats_itself_and_warns(mode, bounds):
 def test_a_guarantee_is_reported_as_one_and_a_claim_is_not():
     blocks, y = make_problem(6)
     row = _private("row", ROW, epsilon=2.0).fit(blocks, y)
-    assert (row.epsilon_, row.delta_, row.neighbouring_) == (2.0, 1e-5, "row")
+    assert (row.message_epsilon_, row.message_delta_) == (2.0, 1e-5)
     assert row.privacy_report_["whole_record"] > row.privacy_report_["tight"]
     assert all(np.linalg.norm(weights) <= 2.0 for weights in row.coefs_)
     column = _private("column", COLUMN).fit(blocks, y)
-    assert str(column.privacy_guarantee_) == "epsilon = 1, delta = 1e-05 (column)"
+    assert column.privacy_report_["guarantee"] == "epsilon = 1, delta = 1e-05 (column)"
     with pytest.warns(PrivacyLeakWarning, match="gives no privacy guarantee"):
         paper = _private("paper", PAPER).fit(blocks, y)
-    assert paper.privacy_guarantee_ is paper.epsilon_ is paper.neighbouring_ is None
+    assert paper.message_epsilon_ is paper.message_delta_ is None
     assert paper.privacy_report_["reason"].startswith("claimed by the paper, not a guarantee")
     for model in (row, column, paper):
+        assert model.privacy_guarantee_ is model.epsilon_ is model.delta_ is None
         assert "labels are not protected here" in model.privacy_report_["labels"]
         assert "outside" in model.privacy_report_["outside"]
     plain = SharingADMMClassifier().fit(blocks, y)
@@ -197,20 +198,20 @@ def test_data_that_do_not_fit_together_are_refused(X, y, parties, told):
         ({"rho": 0.0}, "rho must be a finite number above 0, got 0.0"),
         ({"rho": "big"}, "rho must be 'auto' or a finite number above 0, got 'big'"),
         ({"lam": -2.0}, "lam must be a finite number above 0, got -2.0"),
-        ({"weight": 0.0}, "weight must be a finite number above 0, got 0.0"),
+        ({"C": 0.0}, "C must be a finite number above 0, got 0.0"),
         ({"method": "jacobi", "kappa": 2}, "method='jacobi' is kappa = 1, got kappa = 2"),
         ({"intercept_party": 2}, "intercept_party must be below 2"),
         ({"rounds": 0}, "rounds"),
         ({"kappa": np.ones(2)}, "kappa must be a finite number above 0, got array"),
         ({"epsilon": 1.0}, "epsilon goes with a private mode, got epsilon=1.0 and privacy=None"),
         ({"delta": 1e-5}, "delta goes with a private mode"),
-        ({"row_norm": 1.0}, "row_norm goes with a private mode"),
+        ({"data_norm": 1.0}, "data_norm goes with a private mode"),
         ({"privacy": "row"} | ROW | {"b1": 1.0}, "takes no public bound b1, got 1.0"),
         ({"privacy": "row"} | ROW | {"epsilon": None}, "needs an epsilon, got None"),
         ({"loss": "cubic"}, "loss"),
         ({"privacy": "row"} | ROW | {"radius": None}, "needs the public bound radius"),
         ({"privacy": "row"} | ROW | {"delta": None}, "needs a delta, got None"),
-        ({"privacy": "row"} | ROW | {"row_norm": 1.0}, "above the public bound row_norm = 1"),
+        ({"privacy": "row"} | ROW | {"data_norm": 1.0}, "above the public bound data_norm = 1"),
         ({"privacy": "row"} | ROW | {"constraint": Box(-1, 1)}, "keeps the weights in the ball"),
         ({"privacy": "row"} | ROW | {"penalty": "l1"}, "proved for penalty='l2' alone"),
         ({"privacy": "column"} | COLUMN | {"constraint": Ball(1.0)}, "without a constraint"),
@@ -258,7 +259,7 @@ def test_new_samples_must_have_the_names_of_the_fit():
 def test_what_can_be_refused_is_refused_before_the_budget_is_charged():
     X, y = np.random.default_rng(0).standard_normal((20, 4)) / 10, [0, 1] * 10
     ledger = BudgetAccountant(epsilon=5.0, delta=1e-5, neighbouring="row")
-    bounds = {"row_norm": 1.0, "radius": 1.0, "target_bound": 2.0}
+    bounds = {"data_norm": 1.0, "radius": 1.0, "target_bound": 2.0}
     budget = {"epsilon": 1.0, "delta": 1e-5, "accountant": ledger}
     model = SharingADMMClassifier(privacy="row", **budget, **bounds)
     with pytest.raises(ValueError, match="evaluate_on has 20 rows and 19 targets"):
@@ -282,16 +283,16 @@ def test_what_can_be_refused_is_refused_before_the_budget_is_charged():
         {"column_norm": 1e-200, "target_norm": 1.0},
         {"column_norm": 1.0, "target_norm": 1e-320},
         {"column_norm": 1.0, "target_norm": 1e300},
-        {"row_norm": 1.0, "radius": 1.0, "target_bound": 1e300},
-        {"row_norm": 1.0, "radius": 1.0, "target_bound": 1.0, "delta": 5e-324},
-        {"row_norm": 1.0, "radius": 1.0, "target_bound": 1.0, "epsilon": 1e300},
-        {"row_norm": 1e200, "radius": 1e200, "target_bound": 1.0},
+        {"data_norm": 1.0, "radius": 1.0, "target_bound": 1e300},
+        {"data_norm": 1.0, "radius": 1.0, "target_bound": 1.0, "delta": 5e-324},
+        {"data_norm": 1.0, "radius": 1.0, "target_bound": 1.0, "epsilon": 1e300},
+        {"data_norm": 1e200, "radius": 1e200, "target_bound": 1.0},
     ],
     ids=str,
 )
 def test_bounds_that_floating_point_cannot_hold_are_refused_before_the_charge(bounds):
     X, y = np.zeros((20, 4)), [0, 1] * 10
-    mode = "row" if "row_norm" in bounds else "column"
+    mode = "row" if "data_norm" in bounds else "column"
     ledger = BudgetAccountant(epsilon=5.0, delta=1e-5, neighbouring=mode)
     budget = {"epsilon": 1.0, "delta": 1e-5, "accountant": ledger, "rho": 1e-5}
     with pytest.raises(ValueError, match=r"floating point|must lie between|must be at"):
@@ -319,7 +320,7 @@ def test_every_round_is_a_task_of_scikit_learns_callbacks_and_one_can_stop_the_r
     assert sorted(listener.begun) == sorted(listener.ended)
     assert not listener.open
     stopped = SharingADMMClassifier(rounds=9).set_callbacks(Listener(last=3)).fit(blocks, y)
-    assert (stopped.n_iter_, stopped.ending_) == (3, "stopped")
+    assert (stopped.n_iter_, stopped.stop_reason_) == (3, "stopped")
 
 
 @needs_callbacks
@@ -342,4 +343,4 @@ def test_callbacks_are_torn_down_and_nothing_is_charged_when_one_of_them_fails()
 def test_a_callback_cannot_stop_a_private_run():
     blocks, y = make_problem(9)
     model = _private("row", ROW).set_callbacks(Listener(last=1)).fit(blocks, y)
-    assert (model.n_iter_, model.ending_) == (5, "rounds")
+    assert (model.n_iter_, model.stop_reason_) == (5, "rounds")

@@ -28,7 +28,7 @@ from dpsvm.losses import make_prediction_loss
 from dpsvm.privacy.accounting import Gaussian, dp_accounting_epsilon, epsilon_of
 from dpsvm.privacy.noise import Noise
 
-ROW = PublicBounds(row_norm=1.0, radius=1.5, target_bound=2.0)
+ROW = PublicBounds(data_norm=1.0, radius=1.5, target_bound=2.0)
 COLUMN = PublicBounds(column_norm=2.0, target_norm=3.0)
 
 
@@ -83,12 +83,12 @@ def test_a_row_bound_is_nearly_reached_by_many_short_rows():
     assert 0.4 < worst <= 1.0
 
 
-@pytest.mark.parametrize("row_norm", [0.25, 3.0])
-def test_the_row_bound_scales_with_the_units_of_the_rows(row_norm):
+@pytest.mark.parametrize("data_norm", [0.25, 3.0])
+def test_the_row_bound_scales_with_the_units_of_the_rows(data_norm):
     # Rows R times as long and weights R times as short give the same messages.
     mu, radius, bound = 0.7, 2.0, 1.3
     plain = row_sensitivity(mu, radius, bound)
-    scaled = row_sensitivity(mu * row_norm**2, radius / row_norm, bound, row_norm)
+    scaled = row_sensitivity(mu * data_norm**2, radius / data_norm, bound, data_norm)
     assert scaled == pytest.approx(plain)
 
 
@@ -338,10 +338,15 @@ def test_all_that_the_coordinator_does_follows_from_the_messages_and_the_labels(
 @pytest.mark.parametrize(
     ("mode", "bounds", "terms", "told"),
     [
-        ("row", PublicBounds(row_norm=1.0, radius=1.0), {}, "needs the public bound target_bound"),
+        ("row", PublicBounds(data_norm=1.0, radius=1.0), {}, "needs the public bound target_bound"),
         ("column", PublicBounds(column_norm=1.0), {}, "needs the public bound target_norm"),
         ("paper", PublicBounds(b1=1.0), {}, "needs the public bound c1"),
-        ("row", PublicBounds(row_norm=-1.0, radius=1.0, target_bound=1.0), {}, "row_norm .* -1.0"),
+        (
+            "row",
+            PublicBounds(data_norm=-1.0, radius=1.0, target_bound=1.0),
+            {},
+            "data_norm .* -1.0",
+        ),
         ("row", ROW, {}, "privacy='row' keeps the weights in the ball"),
         ("row", ROW, {"constraint": Ball(9.0)}, "privacy='row' keeps the weights in the ball"),
         ("column", COLUMN, {"penalty": "l1"}, "proved for penalty='l2' alone, got 'l1'"),
@@ -370,7 +375,7 @@ def test_rows_and_columns_above_their_public_norm_are_refused():
         return Party(index, columns, own_terms or calibration.terms, perturbation)
 
     party(rows, 0, Columns(np.eye(2)))
-    with pytest.raises(ValueError, match=r"a row of party 0 .* row_norm = 1"):
+    with pytest.raises(ValueError, match=r"a row of party 0 .* data_norm = 1"):
         party(rows, 0, Columns(np.array([[1.0, 0.0], [1.0, 1.0]])))
     with pytest.raises(ValueError, match="a row of party 0"):  # the constant counts
         party(rows, 0, Columns(np.eye(2), constant=True))

@@ -64,7 +64,7 @@ def test_dpwss_is_refuted_in_words(capsys):
     assert "PrivacyLeakWarning: selector='dpwss' gives no privacy guarantee" in " ".join(
         out.split()
     )
-    assert max(map(len, out.splitlines())) <= 100
+    assert max(map(len, out.splitlines())) <= 80
 
 
 def test_a_unique_feature_is_said_to_be_what_it_is(capsys):
@@ -102,8 +102,8 @@ def test_facts_and_picture_are_written(folder):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("", "expected one FILE, got 0"),
-        ("two two", "expected one FILE, got 2"),
+        ("", "one FILE is needed, got 0"),
+        ("two two", "one FILE is needed, got 2"),
         ("absent", "absent: No such file"),
         ("broken", "broken:2: "),
         ("same", "same: the mislabelled record needs two classes, got 1"),
@@ -288,7 +288,7 @@ def test_help_names_every_flag(capsys):
     out = capsys.readouterr().out
     for flag in ("--canary", "--runs", "--resume", "--private", "--data-norm", "--plot", "-c cost"):
         assert flag in out
-    assert max(map(len, out.splitlines())) <= 100
+    assert max(map(len, out.splitlines())) <= 80
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ import pytest
 
 from dpsvm.admm import SharingADMMClassifier
 from dpsvm.cli import main
-from dpsvm.cli.federating import run_mpi, simulate
+from dpsvm.cli.federating import nvflare, run_mpi, simulate
 from dpsvm.cli.federating.cast import Cast
 from dpsvm.cli.federation import SUBCOMMANDS
 from dpsvm.federation import InProcessRunner, Job, MemoryStore, Party, RunFolder
@@ -35,7 +36,7 @@ SITES = ["office.toml", "shop.toml", "lab.toml", "ward.toml"]
 JOB = {"run": "heart", "algorithm": "sharing", "parties": PARTIES, "label_owner": "office"}
 OPEN = {"loss": "logistic", "lam": 0.1, "rounds": 9}
 PRIVATE = {"loss": "logistic", "rounds": 5, "privacy": "row", "epsilon": 2.0, "delta": 1e-5}
-PRIVATE |= {"row_norm": 1.0, "radius": 1.0, "target_bound": 2.0}
+PRIVATE |= {"data_norm": 1.0, "radius": 1.0, "target_bound": 2.0}
 
 
 def write_toml(path: str, content: dict[str, Any]) -> None:
@@ -168,11 +169,11 @@ def test_check_tells_what_it_checked_and_leaves_nothing_behind(folder, capsys):
     assert re.search(r"^columns +lab 2, ward 1, shop 2$", out, re.M)
     assert "60, the same at all sites" in out
     assert "not private set intersection" in " ".join(out.split())
-    assert "row_norm = 1.0 (no site has it in its [bounds])" in out
+    assert "data_norm = 1.0 (no site has it in its [bounds])" in out
     assert re.search(r"^guarantee +epsilon = 2, delta = 1e-05 \(row\)", out, re.M)
     assert re.search(r"^budget of lab +epsilon = 3 is left, 1 after the run$", out, re.M)
     assert "has not begun" in out
-    assert max(map(len, out.splitlines())) <= 100
+    assert max(map(len, out.splitlines())) <= 80
     assert sorted(folder.rglob("*")) == before
     assert spent("lab") == 0
 
@@ -197,7 +198,7 @@ def test_simulate_gives_the_model_of_the_estimator_beside_that_of_the_label_owne
     assert re.search(r"^ended +9 rounds \(rounds\)$", out, re.M)
     assert re.search(r"^budget of lab +epsilon = 3 was left, 3 now$", out, re.M)
     assert "outside" not in out
-    assert max(map(len, out.splitlines())) <= 100
+    assert max(map(len, out.splitlines())) <= 80
     tables = {name: SiteConfig.load(f"{name}.toml").source for name in COLUMNS}
     y = tables["office"].read(labels=True).labels
     blocks = [tables[name].read(labels=False).columns for name in PARTIES]
@@ -267,8 +268,8 @@ def network_files() -> list[str]:
         write_csv(f"{name}-new.csv", ["c", "a", "b"], [[x[2], x[0], x[1]] for x in X.tolist()])
         site = {"name": name, "state": f"state-{name}", "predict": {"file": f"{name}-new.csv"}}
         write_toml(f"{name}.toml", site | {"data": {"file": f"{name}.csv", "label": "y"}})
-    settings = {"classes": [0, 1], "data_norm": 1.5, "constant": 0.5, "iterations": 41}
-    settings |= {"C": 20.0, "rho": 0.1}
+    settings = {"classes": [0, 1], "data_norm": 1.5, "constant": 0.5, "rounds": 41}
+    settings |= {"C": 20.0, "lam": 0.1}
     content = {"run": "net", "algorithm": "network", "parties": PARTIES, "settings": settings}
     write_toml("job.toml", content)
     return [f"{name}.toml" for name in PARTIES]
@@ -310,7 +311,7 @@ def test_a_private_network_charges_its_nodes(capsys):
         BudgetAccountant(3.0, neighbouring="replace", path=path, create=True)
         with open(f"{name}.toml", "a") as file:
             file.write(f'[budget]\nledger = "{path}"\n')
-    settings = {"classes": [0, 1], "data_norm": 1.5, "iterations": 6, "C": 10.0, "rho": 0.1}
+    settings = {"classes": [0, 1], "data_norm": 1.5, "rounds": 6, "C": 10.0, "lam": 0.1}
     settings |= {"privacy": "objective", "epsilon": 2.5}
     content = {"run": "net", "algorithm": "network", "parties": PARTIES, "settings": settings}
     write_toml("job.toml", content)
@@ -601,14 +602,104 @@ def test_nvflare_is_exported_by_its_own_module(monkeypatch, capsys):
     assert "--output is required" in refused(capsys, "export-nvflare", "job.toml")
 
 
+class TestNvflare:
+    @pytest.fixture(autouse=True)
+    def installed(self, monkeypatch):
+        """As if NVIDIA FLARE were there."""
+        monkeypatch.setattr(nvflare, "find_spec", lambda name: name)
+
+    def test_kits_are_made_and_prepared_by_the_runner(self, monkeypatch, capsys):
+        asked: list[object] = []
+        kits = SimpleNamespace(server=Path("kits/prod/server"), sites={"clinic": 1, "lab": 2})
+
+        def provision(folder, sites, **where):
+            asked.append((folder, sites, where))
+            return kits
+
+        monkeypatch.setattr(nvflare, "provision", provision)
+        assert federation("nvflare", "provision", "kits", "a", "b", "--port", "9000") == 0
+        assert asked == [("kits", ("a", "b"), {"host": "localhost", "port": 9000})]
+        assert capsys.readouterr().out == "kits/prod: kits of the server and of clinic, lab\n"
+
+    @pytest.mark.parametrize(
+        ("ended", "reason", "code", "told"),
+        [
+            ("done", None, 0, "SUBMITTED\nresults\ndone\n"),
+            ("stopped", "a party is gone", 2, "the run stopped: a party is gone"),
+            (None, "no party came", 2, "the run failed: no party came"),
+        ],
+    )
+    def test_a_job_is_run_and_its_end_is_told(self, ended, reason, code, told, monkeypatch, capsys):
+        class Runner:
+            def __init__(self, folder):
+                assert folder == "kits"
+
+            def run(self, job, watch, *, dry):
+                assert job.run == "heart"
+                assert dry
+                watch("SUBMITTED")
+                return SimpleNamespace(ended=ended, reason=reason, folder=Path("results"))
+
+        monkeypatch.setattr(nvflare, "NVFlareRunner", Runner)
+        assert federation("nvflare", "run", "kits", "job.toml", "--dry") == code
+        out, err = capsys.readouterr()
+        assert told in (err if code else out)
+
+    def test_a_process_that_ends_is_an_error(self, monkeypatch, capsys):
+        class Broken:
+            def __init__(self, folder):
+                self.kits = SimpleNamespace(sites={"clinic": 1})
+                self.processes = {"clinic": SimpleNamespace(poll=lambda: 1)}
+
+            def __enter__(self):
+                return self
+
+            def __exit__(self, *_):
+                self.processes.clear()
+
+        monkeypatch.setattr(nvflare, "Federation", Broken)
+        monkeypatch.setattr(nvflare.signal, "signal", lambda *_: None)
+        assert federation("nvflare", "start", "kits") == 2
+        out, err = capsys.readouterr()
+        assert out == "clinic are connected; Ctrl-C ends\n"
+        assert "console.log in its kit says why" in err
+
+    @pytest.mark.parametrize(
+        ("words", "told"),
+        [
+            (["provison"], "unknown subcommand 'provison': did you mean provision?"),
+            (["provision", "kits"], "FOLDER and SITE... are needed, got 1"),
+            (["run", "kits"], "FOLDER and JOB are needed, got 1"),
+            (["start", "a", "b"], "FOLDER are needed, got 2"),
+            (["start", "absent"], "absent: no startup kits of a federation are here"),
+            (["provision", "k", "a", "--port", "x"], "--port: 'x' is not a whole number"),
+        ],
+    )
+    def test_bad_input(self, words, told, capsys):
+        assert told in refused(capsys, "nvflare", *words)
+
+    def test_without_nvflare_it_says_what_to_install(self, monkeypatch, capsys):
+        monkeypatch.setattr(nvflare, "find_spec", lambda name: None)
+        told = refused(capsys, "nvflare", "run", "kits", "job.toml")
+        assert "pip install 'dpsvm[nvflare]'" in told
+
+    @pytest.mark.parametrize("name", nvflare.ACTIONS)
+    def test_help(self, name, capsys):
+        assert federation("nvflare", name, "--help") == 0
+        out = capsys.readouterr().out
+        assert out.startswith(f"usage: dpsvm federation nvflare {name} ")
+        assert federation("nvflare", "--help") == 0
+        assert f"  {name} " in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("name", SUBCOMMANDS)
 def test_every_subcommand_has_help(name, capsys):
     assert federation(name, "--help") == 0
     out = capsys.readouterr().out
     assert out.startswith(f"usage: dpsvm federation {name}")
-    assert max(map(len, out.splitlines())) <= 100
+    assert max(map(len, out.splitlines())) <= 80
     if name == "check":
-        assert "NOT private set intersection" in out
+        assert "NOT private set intersection" in " ".join(out.split())
 
 
 def test_help_lists_the_subcommands(capsys):
@@ -617,7 +708,7 @@ def test_help_lists_the_subcommands(capsys):
     assert federation() == 0
     assert capsys.readouterr().out == out
     assert all(re.search(rf"^  {name} ", out, re.M) for name in SUBCOMMANDS)
-    assert max(map(len, out.splitlines())) <= 100
+    assert max(map(len, out.splitlines())) <= 80
     assert main(["--help"]) == 0
     assert "federation" in capsys.readouterr().out
 
@@ -667,9 +758,9 @@ FAULTS = [
     (other_salt, "the sample ids of lab are not those of office"),
     (no_ids, "lab.csv: line 2: 'p"),
     (change('id = "patient"\n', 'columns = ["crp"]\n'), "lab has no sample ids"),
-    (bounds(row_norm=2.0), "lab agreed to row_norm = 2, and run heart says 1.0"),
+    (bounds(data_norm=2.0), "lab agreed to data_norm = 2, and run heart says 1.0"),
     (bounds(entry_bound=2.0), "lab agreed to entry_bound = 2, and run heart says nothing of it"),
-    (bounds(row_norm="much"), "lab.toml: [bounds] row_norm must be a number, got 'much'"),
+    (bounds(data_norm="much"), "lab.toml: [bounds] data_norm must be a number, got 'much'"),
     (change("[data]", "[date]"), "lab.toml: unknown key 'date'"),
     (change("file =", "flie ="), "lab.toml: [data]: unknown key 'flie'"),
     (change("rounds", "ruonds", "job.toml"), "settings: unknown setting 'ruonds'"),
@@ -698,7 +789,7 @@ FAULTS = [
     (change(",well", ",dead", "office.csv"), "y must hold two classes, got 3"),
     (change('label = "state"', "", "office.toml"), "does not say which column is the label"),
     (change("epsilon = 2.0", "epsilon = 4.0", "job.toml"), "epsilon = 4 (Gaussian) does not fit"),
-    (change("row_norm = 1.0", "row_norm = 0.1", "job.toml"), "row_norm"),
+    (change("data_norm = 1.0", "data_norm = 0.1", "job.toml"), "data_norm"),
     (change("radius = 1.0\n", "", "job.toml"), "radius"),
     (change("[budget]", "[budgets]"), "unknown key 'budgets'"),
 ]

@@ -17,8 +17,8 @@ from dpsvm.cli.network_flags import MODEL_FLAGS, OUTPUT_FLAGS, PRIVACY_FLAGS, RU
 from dpsvm.data import dump_libsvm, load_libsvm
 
 warned = pytest.mark.filterwarnings("always::dpsvm.PrivacyLeakWarning")
-COST = ["--cost", "10", "--rho", "0.1"]
-PRIVATE = [*COST, "--privacy", "objective", "--epsilon", "3", "--iterations", "6"]
+COST = ["--C", "10", "--lam", "0.1"]
+PRIVATE = [*COST, "--privacy", "objective", "--epsilon", "3", "--rounds", "6"]
 PRIVATE += ["--n-features", "4"]
 
 
@@ -38,7 +38,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_the_network_stands_beside_its_baselines(capsys):
-    words = ["--graph", "ring", "--test", "test", "--iterations", "200"]
+    words = ["--graph", "ring", "--test", "test", "--rounds", "200"]
     assert main(["network", *COST, *words, "train"]) == 0
     out, err = capsys.readouterr()
     assert err == ""
@@ -54,7 +54,7 @@ def test_the_network_stands_beside_its_baselines(capsys):
     assert float(rows["network"][1]) < 1e-4
     assert "a node alone, on average" in rows
     assert "the network beats" in out
-    assert max(map(len, out.splitlines())) <= 100
+    assert max(map(len, out.splitlines())) <= 80
 
 
 def test_the_numbers_are_the_estimators(capsys):
@@ -63,7 +63,7 @@ def test_the_numbers_are_the_estimators(capsys):
     record = json.loads(Path("out.json").read_text())
     X, y = load_libsvm("train")
     nodes = np.random.default_rng(3).permutation(np.arange(150) % 5)
-    model = NetworkADMM(C=10.0, rho=0.1).fit(X, y, nodes=nodes)
+    model = NetworkADMM(C=10.0, lam=0.1).fit(X, y, nodes=nodes)
     assert np.allclose(record["coef"], model.coef_)
     assert record["outcomes"][0]["objective"] == pytest.approx(model.objective_)
     assert record["history"][-2]["objective"] == pytest.approx(model.objective_)
@@ -96,7 +96,7 @@ def test_the_central_model_is_that_of_scikit_learn():
     ],
 )
 def test_four_algorithms(algorithm, recycle, growth, updates):
-    words = ["--algorithm", algorithm, "--iterations", "8", "--json", "out.json", "-q"]
+    words = ["--algorithm", algorithm, "--rounds", "8", "--json", "out.json", "-q"]
     words += ["--growth", "1.1"] if growth > 1 else []
     assert main(["network", *COST, *words, "train"]) == 0
     record = json.loads(Path("out.json").read_text())
@@ -106,12 +106,12 @@ def test_four_algorithms(algorithm, recycle, growth, updates):
 
 
 def test_a_given_graph_and_a_constant_reach_the_estimator(capsys):
-    words = ["--graph", "0-1,1-2", "--nodes", "3", "--eta", "0.4,0.5,0.6", "--constant", "0.5"]
-    words += ["--data-norm", "2", "--diagnose", "--iterations", "400", "--json", "out.json"]
+    words = ["--graph", "0-1,1-2", "--nodes", "3", "--rho", "0.4,0.5,0.6", "--constant", "0.5"]
+    words += ["--data-norm", "2", "--diagnose", "--rounds", "400", "--json", "out.json"]
     assert main(["network", *COST, *words, "train"]) == 0
     out = capsys.readouterr().out
     assert "given, 2 edges, 1 to 2 neighbours each" in out
-    assert "eta 0.4, 0.5, 0.6" in out
+    assert "rho 0.4, 0.5, 0.6" in out
     assert "(0: bipartite): 0 against 0, does not hold" in out
     record = json.loads(Path("out.json").read_text())
     assert record["edges"] == [[0, 1], [1, 2]]
@@ -122,13 +122,13 @@ def test_a_given_graph_and_a_constant_reach_the_estimator(capsys):
 def test_every_iteration_moves_the_bar():
     X, y = load_libsvm("train")
     ticks: list[int] = []
-    compare(NetworkADMM(iterations=7), X, y, tick=lambda: ticks.append(1))
+    compare(NetworkADMM(rounds=7), X, y, tick=lambda: ticks.append(1))
     assert len(ticks) == 7
 
 
 @pytest.mark.parametrize("loss", ["hinge", "huber", "smooth"])
 def test_every_loss_reaches_its_optimum(loss):
-    words = ["--loss", loss, "--iterations", "101", "--json", "out.json", "-q"]
+    words = ["--loss", loss, "--rounds", "101", "--json", "out.json", "-q"]
     assert main(["network", *COST, *words, "train"]) == 0
     outcomes = json.loads(Path("out.json").read_text())["outcomes"]
     assert 0 <= outcomes[0]["gap"] < 1e-2 < outcomes[3]["gap"]
@@ -145,11 +145,11 @@ def test_a_guarantee_is_told_apart_from_a_claim(capsys):
     assert re.search(r"^noise +a linear term, .* alpha [\d.]+", out, re.M)
     assert "outside it" in " ".join(out.split())
     assert "the models it is measured against are without privacy" in out
-    assert max(map(len, out.splitlines())) <= 100
+    assert max(map(len, out.splitlines())) <= 80
 
 
 def test_a_mode_without_a_claim_says_so(capsys):
-    words = ["--privacy", "gaussian", "--epsilon", "2", "--delta", "1e-5", "--iterations", "4"]
+    words = ["--privacy", "gaussian", "--epsilon", "2", "--delta", "1e-5", "--rounds", "4"]
     assert main(["network", *COST, *words, "--n-features", "4", "train"]) == 0
     out = capsys.readouterr().out
     assert re.search(r"^guarantee +epsilon = 2, delta = 1e-05 \(replace\)$", out, re.M)
@@ -170,7 +170,7 @@ def test_what_a_guarantee_does_not_cover_is_listed_and_leaks_are_warned_of(capsy
 
 
 def test_the_papers_penalties_warn_of_their_limit(capsys):
-    words = ["--eta", "0.3,0.4,0.5,0.6,0.7", "--penalty", "per-node"]
+    words = ["--rho", "0.3,0.4,0.5,0.6,0.7", "--penalty", "per-node"]
     assert main(["network", *COST, *words, "train"]) == 0
     err = capsys.readouterr().err
     assert err.count("does not lead to the minimiser") == 1
@@ -195,10 +195,10 @@ def test_a_picture_is_written(folder):
         (["--graph", "cube", "train"], "--graph: 'cube' is not one of complete"),
         (["--graph", "0-1,2-3", "--nodes", "4", "train"], "the graph is not connected"),
         (["--graph", "0-1,1-2", "train"], "the graph has 3 nodes, and the data have 5"),
-        (["--cost", "31", "train"], "C must be at most the number of samples"),
-        (["--cost", "0", "train"], "--cost: '0' is not a finite number above 0"),
-        (["--eta", "1,x", "train"], "--eta: '1,x' is not a number above 0"),
-        (["--eta", "1,2", "train"], "eta has 2 numbers for 5 nodes"),
+        (["--C", "31", "train"], "C must be at most the number of samples"),
+        (["--C", "0", "train"], "--C: '0' is not a finite number above 0"),
+        (["--rho", "1,x", "train"], "--rho: '1,x' is not a number above 0"),
+        (["--rho", "1,2", "train"], "rho has 2 numbers for 5 nodes"),
         (["--growth", "1.1", "train"], "--growth goes with madmm or mradmm, not with radmm"),
         (["--algorithm", "mradmm", "--growth", "0.9", "train"], "growth must be at least 1"),
         (["--algorithm", "admm", "--gamma", "1", "train"], "--gamma goes with radmm or mradmm"),
@@ -261,4 +261,4 @@ def test_help_names_every_flag(capsys):
     out = capsys.readouterr().out
     for flag in (*MODEL_FLAGS, *RUN_FLAGS, *PRIVACY_FLAGS, *OUTPUT_FLAGS):
         assert flag.spelling in out
-    assert max(map(len, out.splitlines())) <= 100
+    assert max(map(len, out.splitlines())) <= 80

@@ -76,7 +76,7 @@ def test_the_guarantee_the_noise_and_what_is_not_covered_are_told(capsys):
     assert "not covered flags that were chosen by looking at the data" in told
     assert "the time a fit takes, are not protected against" in told
     assert "model m" in told
-    assert max(map(len, out.splitlines())) <= 100
+    assert max(map(len, out.splitlines())) <= 80
 
 
 def test_nothing_told_depends_on_the_data(capsys, folder):

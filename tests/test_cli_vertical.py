@@ -16,7 +16,8 @@ from dpsvm.cli.vertical_flags import MODEL_FLAGS, OUTPUT_FLAGS, PRIVACY_FLAGS, R
 from dpsvm.data import dump_libsvm, load_libsvm
 
 warned = pytest.mark.filterwarnings("always::dpsvm.PrivacyLeakWarning")
-ROW = ["--privacy", "row", "--epsilon", "1", "--delta", "1e-5", "--row-norm", "3", "--radius", "2"]
+SIZES = ["--parties", "4,5"]
+ROW = ["--privacy", "row", "--epsilon", "1", "--delta", "1e-5", "--data-norm", "3", "--radius", "2"]
 ROW += ["--target-bound", "3", "--rounds", "5"]
 
 
@@ -34,7 +35,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_the_joint_model_stands_beside_both_baselines(capsys):
-    assert main(["vertical", "--split", "4,3,2", "--test", "test", "train"]) == 0
+    assert main(["vertical", "--parties", "4,3,2", "--test", "test", "train"]) == 0
     out, err = capsys.readouterr()
     assert err == ""
     assert "train: 150 rows, parties of 4, 3, 2" in out
@@ -44,11 +45,11 @@ def test_the_joint_model_stands_beside_both_baselines(capsys):
     }
     assert {"joint", "all features", "first party alone"} <= set(rows)
     assert "the joint model beats the first party alone" in out
-    assert max(map(len, out.splitlines())) <= 100
+    assert max(map(len, out.splitlines())) <= 80
 
 
 def test_the_numbers_are_the_estimators(capsys):
-    assert main(["vertical", "--split", "4,3,2", "--json", "out.json", "-q", "train"]) == 0
+    assert main(["vertical", "--parties", "4,3,2", "--json", "out.json", "-q", "train"]) == 0
     assert capsys.readouterr().out == ""
     record = json.loads(Path("out.json").read_text())
     X, y = load_libsvm("train", n_features=9)
@@ -63,7 +64,7 @@ def test_the_numbers_are_the_estimators(capsys):
 
 def test_all_baselines_and_the_assumptions_are_there_when_asked_for(capsys):
     words = ["--more", "--diagnose", "--rounds", "3", "--intercept-party", "1"]
-    assert main(["vertical", "--split", "4,5", *words, "train"]) == 0
+    assert main(["vertical", *SIZES, *words, "train"]) == 0
     out = capsys.readouterr().out
     assert "Gauss-Seidel" in out
     assert "distributed SGD" in out
@@ -73,7 +74,7 @@ def test_all_baselines_and_the_assumptions_are_there_when_asked_for(capsys):
 
 @warned
 def test_a_guarantee_is_printed_with_what_it_does_not_cover(capsys):
-    assert main(["vertical", "--split", "4,5", *ROW, "--seed", "0", "train"]) == 0
+    assert main(["vertical", *SIZES, *ROW, "--seed", "0", "train"]) == 0
     out, err = capsys.readouterr()
     assert "epsilon = 1, delta = 1e-05 (row): one row of one party" in out
     assert "for a record in all the parties" in out
@@ -83,13 +84,13 @@ def test_a_guarantee_is_printed_with_what_it_does_not_cover(capsys):
     assert "are outside it" in " ".join(out.split())
     assert "does NOT beat the first party alone" in out
     assert "warning: random_state makes the noise repeatable" in err
-    assert max(map(len, out.splitlines())) <= 100
+    assert max(map(len, out.splitlines())) <= 80
 
 
 @warned
 def test_a_claim_is_printed_as_a_claim(capsys):
     words = ["--privacy", "paper", "--epsilon", "1", "--delta", "1e-6", "--b1", "1", "--c1", "1"]
-    assert main(["vertical", "--split", "4,5", *words, "train"]) == 0
+    assert main(["vertical", *SIZES, *words, "train"]) == 0
     out, err = capsys.readouterr()
     assert re.search(r"^guarantee +none$", out, re.M)
     assert "claimed by the paper, not a guarantee" in " ".join(out.split())
@@ -101,14 +102,14 @@ def test_a_claim_is_printed_as_a_claim(capsys):
 def test_a_picture_is_written(folder):
     pytest.importorskip("matplotlib")
     words = ["--test", "test", "--plot", "picture.png", "-q"]
-    assert main(["vertical", "--split", "4,5", *words, "train"]) == 0
+    assert main(["vertical", *SIZES, *words, "train"]) == 0
     assert (folder / "picture.png").read_bytes().startswith(b"\x89PNG")
-    assert main(["vertical", "--split", "4,5", *ROW, "--plot", "row.png", "-q", "train"]) == 0
+    assert main(["vertical", *SIZES, *ROW, "--plot", "row.png", "-q", "train"]) == 0
     assert (folder / "row.png").stat().st_size > 10_000
 
 
 def test_the_squared_loss_is_a_regression(capsys):
-    assert main(["vertical", "--split", "4,5", "--loss", "squared", "numbers"]) == 0
+    assert main(["vertical", *SIZES, "--loss", "squared", "numbers"]) == 0
     assert "the joint model beats the first party alone" in capsys.readouterr().out
 
 
@@ -117,7 +118,7 @@ def test_a_divergence_is_said(capsys, tmp_path):
     column[0] = 1.0
     dump_libsvm(column, [2.0, 0.5, -1.0, 2.0], "equal")
     words = ["--method", "jacobi", "--rho", "2", "--lam", "0.001", "--rounds", "500"]
-    assert main(["vertical", "--split", "1,1,1", "--loss", "squared", *words, "equal"]) == 0
+    assert main(["vertical", "--parties", "1,1,1", "--loss", "squared", *words, "equal"]) == 0
     out, err = capsys.readouterr()
     assert "(diverged)" in out
     assert "warning: the run diverged" in err
@@ -126,30 +127,36 @@ def test_a_divergence_is_said(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["train"], "--split is required"),
-        (["--split", "4,5"], "one FILE is needed, got 0"),
-        (["--split", "4,x", "train"], "--split: '4,x' is not a list of whole numbers"),
-        (["--split", "9,0", "train"], "--split: '9,0' is not a list of whole numbers"),
-        (["--split", "4,4", "train"], "is beyond 8"),
-        (["--split", "4,5", "--lam", "0", "train"], "--lam: '0' is not a finite number above 0"),
-        (["--split", "4,5", "--rho", "-1", "train"], "--rho: '-1' is not a finite number above 0"),
-        (["--split", "4,5", "three"], "y must hold two classes, got 3"),
-        (["--split", "4,5", "absent"], "absent: No such file"),
-        (["--split", "4,5", "--json", "no/where", "train"], "folder to write to does not exist"),
-        (["--split", "4,5", "--privacy", "row", "train"], "needs an epsilon"),
-        (["--split", "4,5", *ROW[:4], "train"], "needs a delta"),
-        (["--split", "4,5", *ROW[:6], "train"], "public bound row_norm"),
-        (["--split", "4,5", "--epsilon", "1", "train"], "epsilon goes with a private mode"),
-        (["--split", "4,5", "--seed", "1", "train"], "--seed goes with --privacy"),
-        (["--split", "4,5", "--json", "train", "train"], "cannot be both FILE and --json"),
-        (["--split", "4,5", *ROW, "--ledger", "l", "--json", "l", "train"], "both --ledger and"),
-        (["--split", "4,5", "--test", "test", "--plot", "test", "train"], "--test and --plot"),
-        (["--split", "4,5", *ROW, "--epsilon", "1e300", "train"], "epsilon must be at most"),
-        (["--split", "4,5", "--ledger", "l", "train"], "--ledger goes with --privacy"),
-        (["--split", "4,5", *ROW, "--ledger", "l", "train"], "no such ledger"),
-        (["--split", "4,5", "--box", "1,2", "train"], "--box: '1,2' is not two numbers around 0"),
-        (["--split", "4,5", "--box", "-1,1", "--ball", "2", "train"], "exclude each other"),
-        (["--split", "4,5", *ROW, "--row-norm", ".1", "train"], "above the public bound row_norm"),
+        (["train"], "--parties is required"),
+        ([*SIZES], "one FILE is needed, got 0"),
+        (["--parties", "4,x", "train"], "--parties: '4,x' is not a whole number above 0"),
+        (["--parties", "9,0", "train"], "--parties: '9,0' is not a whole number above 0"),
+        (["--parties", "4,4", "train"], "is beyond 8"),
+        ([*SIZES, "--lam", "0", "train"], "--lam: '0' is not a finite number above 0"),
+        (
+            [*SIZES, "--rho", "-1", "train"],
+            "--rho: '-1' is not a finite number above 0",
+        ),
+        ([*SIZES, "three"], "y must hold two classes, got 3"),
+        ([*SIZES, "absent"], "absent: No such file"),
+        ([*SIZES, "--json", "no/where", "train"], "folder to write to does not exist"),
+        ([*SIZES, "--privacy", "row", "train"], "needs an epsilon"),
+        ([*SIZES, *ROW[:4], "train"], "needs a delta"),
+        ([*SIZES, *ROW[:6], "train"], "public bound data_norm"),
+        ([*SIZES, "--epsilon", "1", "train"], "epsilon goes with a private mode"),
+        ([*SIZES, "--seed", "1", "train"], "--seed goes with --privacy"),
+        ([*SIZES, "--json", "train", "train"], "cannot be both FILE and --json"),
+        ([*SIZES, *ROW, "--ledger", "l", "--json", "l", "train"], "both --ledger and"),
+        ([*SIZES, "--test", "test", "--plot", "test", "train"], "--test and --plot"),
+        ([*SIZES, *ROW, "--epsilon", "1e300", "train"], "epsilon must be at most"),
+        ([*SIZES, "--ledger", "l", "train"], "--ledger goes with --privacy"),
+        ([*SIZES, *ROW, "--ledger", "l", "train"], "no such ledger"),
+        ([*SIZES, "--box", "1,2", "train"], "--box: '1,2' is not two numbers around 0"),
+        ([*SIZES, "--box", "-1,1", "--ball", "2", "train"], "exclude each other"),
+        (
+            [*SIZES, *ROW, "--data-norm", ".1", "train"],
+            "above the public bound data_norm",
+        ),
     ],
 )
 def test_bad_input_is_one_line_with_the_reason(words, told, capsys):
@@ -163,14 +170,14 @@ def test_bad_input_is_one_line_with_the_reason(words, told, capsys):
 
 def test_a_picture_of_an_unknown_ending_is_refused_before_the_run(capsys):
     pytest.importorskip("matplotlib")
-    assert main(["vertical", "--split", "4,5", "--plot", "picture.xyz", "absent"]) == 2
+    assert main(["vertical", *SIZES, "--plot", "picture.xyz", "absent"]) == 2
     assert "picture.xyz: the ending must be one of" in capsys.readouterr().err
 
 
 def test_a_run_is_charged_to_a_ledger_and_refused_when_it_does_not_fit(capsys):
     create = ["--epsilon", "2", "--delta", "1e-5", "--neighbouring", "row", "ledger"]
     assert main(["budget", "create", *create]) == 0
-    words = ["vertical", "--split", "4,5", *ROW, "--ledger", "ledger", "train"]
+    words = ["vertical", *SIZES, *ROW, "--ledger", "ledger", "train"]
     assert main(words) == 0
     assert re.search(r"^ledger +ledger: 0\.\d+ is left$", capsys.readouterr().out, re.M)
     assert main(words) == 2
@@ -181,7 +188,7 @@ def test_a_run_is_charged_to_a_ledger_and_refused_when_it_does_not_fit(capsys):
 
 @pytest.mark.parametrize("words", [["--box", "-0.1,0.1"], ["--ball", "0.1"], ["--kappa", "3"]])
 def test_constraints_and_kappa_reach_the_estimator(words, capsys):
-    assert main(["vertical", "--split", "4,5", *words, "--json", "out.json", "-q", "train"]) == 0
+    assert main(["vertical", *SIZES, *words, "--json", "out.json", "-q", "train"]) == 0
     record = json.loads(Path("out.json").read_text())
     if words[0] == "--kappa":
         assert record["kappa"] == 3
@@ -192,7 +199,7 @@ def test_constraints_and_kappa_reach_the_estimator(words, capsys):
 @warned
 def test_all_that_a_guarantee_does_not_cover_is_listed_in_the_record():
     words = [*ROW, "--seed", "0", "--diagnose", "--json", "out.json", "-q"]
-    assert main(["vertical", "--split", "4,5", *words, "train"]) == 0
+    assert main(["vertical", *SIZES, *words, "train"]) == 0
     record = json.loads(Path("out.json").read_text())
     history = ["history.objective", "history.lyapunov", "history.test_loss"]
     assert record["outside_guarantee"] == [*history, "outcomes", "verdict", "assumptions"]
@@ -205,4 +212,4 @@ def test_help_names_every_flag(capsys):
     for flag in (*MODEL_FLAGS, *RUN_FLAGS, *PRIVACY_FLAGS, *OUTPUT_FLAGS):
         assert flag.spelling in out
     assert "labels are not protected" in out
-    assert max(map(len, out.splitlines())) <= 100
+    assert max(map(len, out.splitlines())) <= 80

@@ -23,7 +23,7 @@ from sklearn.pipeline import make_pipeline
 import dpsvm
 from dpsvm import SVC, SVR, NuSVC, NuSVR, OneClassSVM, PrivacyLeakWarning
 from dpsvm._sklearn import RELEASE
-from dpsvm.svm.threads import thread_count
+from dpsvm.threads import thread_count
 from dpsvm.warnings import dpwss_notice
 
 ALL = (SVC, NuSVC, SVR, NuSVR, OneClassSVM)

@@ -72,7 +72,7 @@ def test_sharing_gives_the_bits_of_the_estimator(tmp_path: Path) -> None:
 def test_network_gives_the_bits_of_the_estimator(tmp_path: Path) -> None:
     world = World.of(tmp_path, "network")
     run(world)
-    model = NetworkADMM(graph="path", iterations=5, classes=[-1, 1])
+    model = NetworkADMM(graph="path", rounds=5, classes=[-1, 1])
     model.fit([TABLE[own] for own in SHARES], [LABELS[own] for own in SHARES])
     assert np.array_equal(np.array(weights_of(world)), model.coefs_)
     assert json.loads(world.outcome()["hub"])["weights"] == model.coef_[0].tolist()

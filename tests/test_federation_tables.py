@@ -284,7 +284,7 @@ def test_the_owner_has_labels_and_rows_and_no_columns():
         ("name = 'lab'\nstate = 's'\ndata = 5", r"\[data\] must be a table, got 5"),
         ("name = 'lab'\nstate = 's'\n[budget]", "'ledger' is missing"),
         ("name = 'lab'\nstate = 's'\n[budget]\nledger = 1", "ledger must be a path, got 1"),
-        ("name = 'lab'\nstate = 's'\n[bounds]\nrow_norm = true", "row_norm must be a number"),
+        ("name = 'lab'\nstate = 's'\n[bounds]\ndata_norm = true", "data_norm must be a number"),
         ("name = 'lab'\nstate = 's'\n[predict]\nfile = 'n'", r"\[predict\] goes with \[data\]"),
         ("name = 'lab'\nstate = 's'\n[data]\nid = 'p'", r"\[data\]: 'file' is missing"),
         ("name = lab", "not TOML"),
@@ -347,17 +347,17 @@ def test_what_a_job_asks_of_a_site_must_be_there():
     ("said", "told"),
     [
         ({}, "says nothing of it"),
-        ({"row_norm": 2.0}, r"says 2\.0"),
-        ({"row_norm": "1"}, "says '1'"),
-        ({"row_norm": [1.0]}, r"says \[1\.0\]"),
-        ({"row_norm": True}, "says True"),
+        ({"data_norm": 2.0}, r"says 2\.0"),
+        ({"data_norm": "1"}, "says '1'"),
+        ({"data_norm": [1.0]}, r"says \[1\.0\]"),
+        ({"data_norm": True}, "says True"),
     ],
 )
 def test_bounds_are_those_that_were_agreed(said, told):
-    text = "name = 'lab'\nstate = 's'\n[bounds]\nrow_norm = 1"
-    site(text).check(job(settings={"row_norm": 1.0}))
+    text = "name = 'lab'\nstate = 's'\n[bounds]\ndata_norm = 1"
+    site(text).check(job(settings={"data_norm": 1.0}))
     site(text).check(job(algorithm="predict", settings={"model": "r"}))
-    with pytest.raises(Refusal, match=f"lab agreed to row_norm = 1, and run r {told}"):
+    with pytest.raises(Refusal, match=f"lab agreed to data_norm = 1, and run r {told}"):
         site(text).check(job(settings=said))
 
 

@@ -404,7 +404,7 @@ def test_the_lasso_of_scikit_learn_has_the_same_objective():
     eta = float(np.abs(other.coef_).sum())
     f = LeastSquares(A, y)
     found = minimize(f, L1Ball(15, eta), step="line-search", max_iter=5000, tol=5e-5)
-    assert found.ending == "gap"
+    assert found.stop_reason == "gap"
     assert 0 <= found.value - f.value(other.coef_) + 1e-12 <= found.gap + 2e-12
 
 
@@ -422,7 +422,7 @@ def test_pairwise_steps_end_at_the_lasso_of_scikit_learn_to_many_digits():
             max_iter=2000,
             callback=lambda record, x: points.append(x.copy()),
         )
-        assert found.ending == "gap"
+        assert found.stop_reason == "gap"
         assert np.max(np.abs(found.x - other.coef_)) < 1e-5
         assert np.array_equal(found.x != 0.0, other.coef_ != 0.0)
         assert np.all(np.diff(found.history["value"]) <= 1e-15)
@@ -522,7 +522,7 @@ def test_a_callback_sees_every_iteration_and_may_end_the_run():
             found = minimize(f, box, callback=stop)
         else:
             found = minimize_blocks(f, box, sampling, callback=stop, random_state=0, check_every=0)
-        assert (found.ending, found.n_iter, seen) == ("stopped", 4, [0, 1, 2, 3, 4])
+        assert (found.stop_reason, found.n_iter, seen) == ("stopped", 4, [0, 1, 2, 3, 4])
         assert found.value == pytest.approx(f.value(found.x), rel=1e-14)
         assert found.gap > 0
         seen.clear()
@@ -536,7 +536,7 @@ def test_a_step_towards_a_minimum_of_any_function_is_exact():
         lambda x: A.T @ (1 / (1 + np.exp(-(A @ x)))),
     )
     found = minimize(f, L2Ball(3, 0.3), step="line-search", max_iter=100, tol=1e-8)
-    assert found.ending == "gap"
+    assert found.stop_reason == "gap"
 
 
 # Refusals

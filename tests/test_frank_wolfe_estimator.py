@@ -18,18 +18,18 @@ from dpsvm.frank_wolfe import FrankWolfeLasso, L1Ball, LeastSquares, minimize
 from dpsvm.privacy import BudgetAccountant
 from dpsvm.warnings import PrivacyLeakWarning
 
-CENTRAL = {"epsilon": 1.0, "delta": 1e-5, "entry_bound": 1.0, "label_bound": 1.0, "max_iter": 10}
+CENTRAL = {"epsilon": 1.0, "delta": 1e-5, "entry_bound": 1.0, "label_bound": 1.0, "rounds": 10}
 PARTIES = {
     "epsilon": 1.0,
     "delta": 1e-5,
     "entry_bound": 1.0,
     "public_labels": True,
-    "max_iter": 10,
+    "rounds": 10,
     "sketch": 20,
 }
 
 
-@estimator_checks.parametrize_with_checks([FrankWolfeLasso(eta=5.0, max_iter=200)])
+@estimator_checks.parametrize_with_checks([FrankWolfeLasso(radius=5.0, max_iter=200)])
 def test_scikit_learn_check(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -54,7 +54,7 @@ def test_tables_blocks_and_parties_are_the_same_fit():
     assert central.coef_ == pytest.approx(
         minimize(LeastSquares(A, y), L1Ball(12, 0.7), max_iter=50).x, abs=1e-12
     )
-    parts = FrankWolfeLasso(0.7, max_iter=50, step="diminishing")
+    parts = FrankWolfeLasso(0.7, rounds=50, step="diminishing")
     for X, parties in (
         (split(A, 3), None),
         (A, [4, 4, 4]),
@@ -93,7 +93,7 @@ def test_callbacks_hear_every_step_and_cannot_end_a_private_fit():
     settings = {"max_iter": 10, "tol": 0.0}
     for extra, parties, steps in (
         (settings, None, 3),
-        ({"max_iter": 10}, [6, 6], 4),
+        ({"rounds": 10}, [6, 6], 4),
         (CENTRAL, None, 10),
         (PARTIES, [6, 6], 10),
     ):
@@ -101,15 +101,15 @@ def test_callbacks_hear_every_step_and_cannot_end_a_private_fit():
         model = FrankWolfeLasso(0.7, **extra).set_callbacks(heard)
         model.fit(A, y, parties=parties)
         assert model.n_iter_ == steps
-        assert model.ending_ == ("rounds" if steps == 10 else "stopped")
+        assert model.stop_reason_ == ("rounds" if steps == 10 else "stopped")
         assert heard.ended.count("round") == (steps if steps != 3 else 4)
 
 
 @pytest.mark.parametrize(
     ("settings", "parties", "reason"),
     [
-        ({"eta": 0.0}, None, "eta must be a finite number above 0, got 0.0"),
-        ({"eta": "big"}, None, "eta must be a finite number above 0, got 'big'"),
+        ({"radius": 0.0}, None, "radius must be a finite number above 0, got 0.0"),
+        ({"radius": "big"}, None, "radius must be a finite number above 0, got 'big'"),
         ({"tau": 2}, None, "tau goes with parties, got tau=2 without"),
         ({"sketch": 20}, None, "sketch goes with parties, got sketch=20 without"),
         ({"delta": 1e-5}, None, "delta goes with an epsilon, got delta=1e-05 without"),

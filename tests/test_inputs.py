@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_iris, make_classification
 
 from dpsvm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
-from dpsvm.svm.rows import all_finite, scale_gamma
+from dpsvm.rows import all_finite, scale_gamma
 
 ALL = (SVC, NuSVC, SVR, NuSVR, OneClassSVM)
 

@@ -51,7 +51,7 @@ def test_a_charge_that_does_not_fit_is_refused_and_not_recorded() -> None:
 
 
 def test_a_budget_without_delta_takes_only_pure_releases() -> None:
-    with pytest.raises(BudgetError, match="does not fit"):
+    with pytest.raises(BudgetError, match="the budget has none: only pure releases fit"):
         BudgetAccountant(100.0).spend(Gaussian(0.01))
 
 

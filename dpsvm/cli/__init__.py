@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from importlib import import_module
 
 from dpsvm._lazy import TYPE_CHECKING
 from dpsvm._version import __version__
+from dpsvm.cli.dispatch import dispatch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 _COMMANDS = {
     "train": "train a machine on a LIBSVM data file, with --private under a privacy guarantee",
@@ -20,6 +20,7 @@ _COMMANDS = {
     "compare": "compare working-set selectors with wss2 on data files",
     "audit": "test a claimed epsilon by training with and without one record",
     "budget": "begin a privacy ledger, or show what was charged to it",
+    "data": "write one of scikit-learn's data sets as a data file, to try the others on",
     "vertical": "train one model over columns split among parties, by ADMM sharing",
     "network": "train one model over rows dealt to the nodes of a network, by ADMM",
     "lasso": "train a sparse linear model, also over columns split among parties, by Frank-Wolfe",
@@ -60,19 +61,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> None:
-    if not words or words[0] in ("--help", "-h", "help"):
-        print(_help())
-    elif words[0] == "--version":
+    if words[:1] == ["--version"]:
         print(f"dpsvm {__version__}")
-    elif words[0] not in _COMMANDS:
-        raise ValueError(f"unknown command {words[0]!r}: use {', '.join(_COMMANDS)}")
     else:
-        command = import_module(f"dpsvm.cli.{words[0]}")
-        if "--help" in words and hasattr(command, "help_text"):  # or its subcommands have help
-            print(command.help_text())
-        else:
-            run: Callable[[list[str]], None] = command.run
-            run(words[1:])
+        dispatch(words, {name: f"dpsvm.cli.{name}" for name in _COMMANDS}, "command", _help)
 
 
 def _fail(name: str, reason: str, code: int = _FAILED) -> int:
@@ -85,15 +77,12 @@ def _say(name: str, text: str) -> None:
 
 
 def _help() -> str:
-    width = max(map(len, _COMMANDS))
-    return "\n".join(
-        [
-            "dpsvm: support vector machines with LIBSVM's files and flags",
-            "",
-            "usage: dpsvm COMMAND [flags] FILE ...",
-            "",
-            *(f"  {name:<{width}}  {meaning}" for name, meaning in _COMMANDS.items()),
-            "",
-            "dpsvm COMMAND --help explains the flags of a command; dpsvm --version tells which.",
-        ]
+    from dpsvm.cli.options import Flag, help_page
+
+    return help_page(
+        "usage: dpsvm COMMAND [flags] FILE ...",
+        "Support vector machines with LIBSVM's files and flags, and linear models that are private "
+        "or trained across parties.",
+        ("Commands", [Flag(name, name, meaning) for name, meaning in _COMMANDS.items()]),
+        ending="dpsvm COMMAND --help explains the flags of a command; dpsvm --version tells which.",
     )

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from dpsvm.cli.audit_flags import AUDIT_FLAGS, MACHINE_FLAGS, OUTPUT_FLAGS, PRIVATE_FLAGS
 from dpsvm.cli.files import require_folder
-from dpsvm.cli.options import UsageError, help_lines, parse
+from dpsvm.cli.options import UsageError, help_page, one_operand, parse
 from dpsvm.cli.outputs import require_matplotlib
 from dpsvm.data import atomic_write, load_libsvm
 from dpsvm.privacy import PrivateSVC
@@ -37,29 +37,17 @@ _PAPERS = "is claimed by the paper, not a guarantee"
 
 def help_text() -> str:
     """The help of the command."""
-    return "\n".join(
-        [
-            _USAGE,
-            "",
-            "Trains on FILE, in LIBSVM's format, plain or compressed, many times with and without",
-            "one record, and bounds epsilon from below. The bound can refute a claim; a claim that",
-            "is not refuted may still be wrong.",
-            "",
-            "What is audited",
-            *help_lines(AUDIT_FLAGS),
-            "",
-            "The machine, with LIBSVM's flags",
-            *help_lines(MACHINE_FLAGS),
-            "",
-            "A private machine",
-            *help_lines(PRIVATE_FLAGS),
-            "",
-            "What is written",
-            *help_lines(OUTPUT_FLAGS),
-            "",
-            "The exit code is 0 whatever is found, 2 for an error and 130 when interrupted: with",
-            "--resume the same command then goes on.",
-        ]
+    return help_page(
+        _USAGE,
+        "Trains on FILE, in LIBSVM's format, plain or compressed, many times with and without "
+        "one record, and bounds epsilon from below. The bound can refute a claim; a claim that "
+        "is not refuted may still be wrong.",
+        ("What is audited", AUDIT_FLAGS),
+        ("The machine, with LIBSVM's flags", MACHINE_FLAGS),
+        ("A private machine", PRIVATE_FLAGS),
+        ("What is written", OUTPUT_FLAGS),
+        ending="The exit code is 0 whatever is found, 2 for an error and 130 when interrupted: "
+        "with --resume the same command then goes on.",
     )
 
 
@@ -143,8 +131,7 @@ def run(arguments: list[str]) -> None:
 
 def _read_job(arguments: list[str]) -> _Job:
     values, operands = parse(arguments, AUDIT_FLAGS + MACHINE_FLAGS + PRIVATE_FLAGS + OUTPUT_FLAGS)
-    if len(operands) != 1:
-        raise UsageError(f"expected one FILE, got {len(operands)} ({_USAGE})")
+    data = one_operand(operands, "FILE", _USAGE)
     for name in ("json", "plot", "resume"):
         if values[name] is not None:
             require_folder(values[name])
@@ -170,7 +157,7 @@ def _read_job(arguments: list[str]) -> _Job:
             claimed = machine["selection_epsilon"]
     kept = {name: values.pop(name) for name in ("seed", "jobs", "resume", "json", "plot", "quiet")}
     return _Job(
-        data=operands[0],
+        data=data,
         private=private,
         machine=machine,
         claimed_epsilon=claimed,

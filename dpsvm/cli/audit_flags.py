@@ -8,7 +8,7 @@ from dpsvm.losses import LOSSES
 from dpsvm.privacy.audit import CANARIES, NEIGHBOURING
 from dpsvm.privacy.methods import METHODS
 from dpsvm.svm.parameters import SELECTORS
-from dpsvm.svm.threads import thread_count
+from dpsvm.threads import thread_count
 
 _share = number("a number between 0 and 1", lambda value: 0.0 < value < 1.0)
 _delta = number("a number from 0 to below 1", lambda value: 0.0 <= value < 1.0)

@@ -12,7 +12,16 @@ from typing import Any
 
 from dpsvm.cli.files import require_folder
 from dpsvm.cli.interrupt import prompt_interrupt
-from dpsvm.cli.options import Flag, UsageError, help_lines, parse, positive, reader
+from dpsvm.cli.options import (
+    Flag,
+    UsageError,
+    help_page,
+    meant,
+    one_operand,
+    parse,
+    positive,
+    reader,
+)
 from dpsvm.privacy.accountant import BudgetAccountant, BudgetError, Ledger
 from dpsvm.privacy.accounting import epsilon_of
 from dpsvm.privacy.guarantee import NEIGHBOURING, Guarantee, check_neighbouring
@@ -54,21 +63,15 @@ CREATE_FLAGS = (
 
 def help_text() -> str:
     """The help of the command."""
-    return "\n".join(
-        [
-            _USAGE,
-            "",
-            "A ledger keeps all releases from one data set within (epsilon, delta): every fit of",
-            "dpsvm train --private, dpsvm vertical or network --privacy, or dpsvm lasso --epsilon",
-            "with --ledger FILE is charged to it first, and refused if it does not fit. One that",
-            "exists is never begun anew. show prints the budget, what is left of it and every",
-            "charge.",
-            "",
-            "Flags of create",
-            *help_lines(CREATE_FLAGS),
-            "",
-            "The exit code is 0, or 2 for an error.",
-        ]
+    return help_page(
+        _USAGE,
+        "A ledger keeps all releases from one data set within (epsilon, delta): every fit of "
+        "dpsvm train --private, dpsvm vertical or network --privacy, or dpsvm lasso --epsilon "
+        "with --ledger FILE is charged to it first, and refused if it does not fit. One that "
+        "exists is never begun anew. show prints the budget, what is left of it and every "
+        "charge.",
+        ("Flags of create", CREATE_FLAGS),
+        ending="The exit code is 0, or 2 for an error.",
     )
 
 
@@ -77,11 +80,10 @@ def run(arguments: list[str]) -> None:
     action, *rest = arguments or [""]
     if action not in ("create", "show"):
         got = repr(action) if arguments else "nothing"
-        raise UsageError(f"expected create or show, got {got} ({_USAGE})")
+        hint = meant(action, ("create", "show"))
+        raise UsageError(f"expected create or show, got {got}{hint} ({_USAGE})")
     values, operands = parse(rest, CREATE_FLAGS if action == "create" else ())
-    if len(operands) != 1:
-        raise UsageError(f"expected one FILE, got {len(operands)} ({_USAGE})")
-    [path] = operands
+    path = one_operand(operands, "FILE", _USAGE)
     if action == "create":
         if values["epsilon"] is None:
             raise UsageError("create needs --epsilon: a budget has no default")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dpsvm.cli.compare_flags import KERNEL_FLAGS, OUTPUT_FLAGS, RUN_FLAGS
 from dpsvm.cli.files import require_folder
-from dpsvm.cli.options import UsageError, help_lines, parse
+from dpsvm.cli.options import UsageError, help_page, parse
 from dpsvm.cli.outputs import require_matplotlib
 from dpsvm.comparison import Comparison, Dataset, Journal, Plan, Run, Setting, grid
 from dpsvm.data import atomic_write, load_libsvm
@@ -25,26 +25,16 @@ _GRID = ("selectors", "selection_epsilon", "sigma", "shrinking")
 
 def help_text() -> str:
     """The help of the command."""
-    return "\n".join(
-        [
-            _USAGE,
-            "",
-            "Trains each FILE, in LIBSVM's format and class order, plain or compressed, with every",
-            "selector, and compares iterations, objectives, gaps and scores with wss2's. Without a",
-            "FILE: scikit-learn's breast-cancer data, scaled to [-1, 1].",
-            "",
-            "What is run",
-            *help_lines(RUN_FLAGS),
-            "",
-            "The machine, with LIBSVM's flags",
-            *help_lines(KERNEL_FLAGS),
-            "",
-            "What is written",
-            *help_lines(OUTPUT_FLAGS),
-            "",
-            "The exit code is 0, 1 if some of the files could not be compared, 2 for an error",
-            "before anything was run, and 130 when interrupted: what was finished is then shown.",
-        ]
+    return help_page(
+        _USAGE,
+        "Trains each FILE, in LIBSVM's format and class order, plain or compressed, with every "
+        "selector, and compares iterations, objectives, gaps and scores with wss2's. Without a "
+        "FILE: scikit-learn's breast-cancer data, scaled to [-1, 1].",
+        ("What is run", RUN_FLAGS),
+        ("The machine, with LIBSVM's flags", KERNEL_FLAGS),
+        ("What is written", OUTPUT_FLAGS),
+        ending="The exit code is 0, 1 if some of the files could not be compared, 2 for an error "
+        "before anything was run, and 130 when interrupted: what was finished is then shown.",
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from dpsvm.cli.options import Flag, reader, table_flag
 from dpsvm.svm.parameters import SELECTORS, TABLE
-from dpsvm.svm.threads import thread_count
+from dpsvm.threads import thread_count
 
 _SHRINKING = {"on": (True,), "off": (False,), "both": (True, False)}
 

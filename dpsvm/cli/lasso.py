@@ -13,8 +13,9 @@ from dpsvm.cli.files import read_private, warn_of_width
 from dpsvm.cli.lasso_flags import MODEL_FLAGS, OUTPUT_FLAGS, PARTY_FLAGS, PRIVACY_FLAGS
 from dpsvm.cli.lasso_report import lines, record, title, to_libsvm
 from dpsvm.cli.layout import line
-from dpsvm.cli.options import UsageError, help_lines, parse
+from dpsvm.cli.options import UsageError, help_page, one_operand, parse
 from dpsvm.cli.outputs import check_outputs, write_outputs
+from dpsvm.cli.parties import Parties, sizes_of, width_of
 from dpsvm.data import LibsvmFormatError, load_libsvm
 from dpsvm.frank_wolfe.comparison import Comparison, compare
 from dpsvm.frank_wolfe.estimator import FrankWolfeLasso
@@ -22,33 +23,25 @@ from dpsvm.frank_wolfe.figure import picture
 from dpsvm.report.progress import runs_progress
 
 _NAME = "dpsvm lasso"
-_USAGE = "usage: dpsvm lasso --eta r [flags] FILE"
+_USAGE = "usage: dpsvm lasso --radius r [flags] FILE"
 
 
 def help_text() -> str:
     """The help of the command."""
-    return "\n".join(
-        [
-            _USAGE,
-            "",
-            "Least squares over the columns of FILE, in LIBSVM's format, plain or compressed, its",
-            "labels being any numbers, under a bound on the sum of the absolute weights, by",
-            "Frank-Wolfe: most weights are 0. There is no intercept: centre the data, for privacy",
-            "by public constants. Prints the model beside zero weights, and with parties or",
-            "privacy beside a model of all columns in one place.",
-            "",
-            "The model",
-            *help_lines(MODEL_FLAGS),
-            "",
-            "Parties that hold the columns: each round, each sends one signed index and a sketch",
-            *help_lines(PARTY_FLAGS),
-            "",
-            "Privacy, with public bounds; with --parties, of all that they send",
-            *help_lines(PRIVACY_FLAGS),
-            "",
-            "What is compared and written",
-            *help_lines(OUTPUT_FLAGS),
-        ]
+    return help_page(
+        _USAGE,
+        "Least squares over the columns of FILE, in LIBSVM's format, plain or compressed, its "
+        "labels being any numbers, under a bound on the sum of the absolute weights, by "
+        "Frank-Wolfe: most weights are 0. There is no intercept: centre the data, for privacy "
+        "by public constants. Prints the model beside zero weights, and with parties or "
+        "privacy beside a model of all columns in one place.",
+        ("The model", MODEL_FLAGS),
+        (
+            "Parties that hold the columns: each round, each sends an index and a sketch",
+            PARTY_FLAGS,
+        ),
+        ("Privacy, with public bounds; with --parties, of all that they send", PRIVACY_FLAGS),
+        ("What is compared and written", OUTPUT_FLAGS),
     )
 
 
@@ -57,7 +50,7 @@ class _Job:
     """What the command line asks for."""
 
     settings: dict[str, Any]  # of the estimator
-    parties: int | tuple[int, ...] | None
+    parties: Parties | None
     n_features: int | None  # None: what FILE shows
     ledger: str | None
     data: str
@@ -79,7 +72,7 @@ def run(arguments: list[str]) -> None:
     ledger = None if job.ledger is None else open_ledger(job.ledger)
     before = None if ledger is None else ledger.remaining()
     X, y = _rows(job)
-    sizes = _sizes(job, X.shape[1])
+    sizes = None if job.parties is None else sizes_of(job.parties, X.shape[1])
     test = None if job.test is None else load_libsvm(job.test, n_features=X.shape[1])
     with charge_told(_NAME, job.ledger, ledger):
         found = _compare(job, X, y, sizes, test, ledger)
@@ -109,7 +102,7 @@ def _compare(
     model = FrankWolfeLasso(**job.settings, accountant=ledger)
     measured = job.compare or not job.private
     steps = "steps" if sizes is None else "rounds"
-    total = model.max_iter if job.private else model._steps()  # None until theory proposes it
+    total = model.most_steps(distributed=sizes is not None)
     with (
         charged_fit(_NAME, job.ledger, ledger),
         runs_progress(steps, total, not job.quiet) as tick,
@@ -119,28 +112,26 @@ def _compare(
 
 def _read_job(arguments: list[str]) -> _Job:
     values, files = parse(arguments, MODEL_FLAGS + PARTY_FLAGS + PRIVACY_FLAGS + OUTPUT_FLAGS)
-    if len(files) != 1:
-        raise UsageError(f"one FILE is needed, got {len(files)}; {_USAGE}")
+    data = one_operand(files, "FILE", _USAGE)
     names = ("parties", "n_features", "ledger", *(flag.name for flag in OUTPUT_FLAGS))
     own = {name: values.pop(name) for name in dict.fromkeys(names)}
     settings = {name: value for name, value in values.items() if value is not None}
     _check(settings, own)
     check_outputs(
-        {"FILE": files[0], "--test": own["test"], "--ledger": own["ledger"]},
+        {"FILE": data, "--test": own["test"], "--ledger": own["ledger"]},
         {"--json": own["json"], "--model": own["model"], "--plot": own["plot"]},
     )
-    return _Job(settings=settings, data=files[0], **own)
+    return _Job(settings=settings, data=data, **own)
 
 
 def _check(settings: dict[str, Any], own: dict[str, Any]) -> None:
     """Refuse flags that are missing, or without effect; the estimator refuses the rest."""
-    if "eta" not in settings:
-        raise UsageError(f"--eta is required: it has no default; {_USAGE}")
+    if "radius" not in settings:
+        raise UsageError(f"--radius is required: it has no default; {_USAGE}")
     parties, private = own["parties"], "epsilon" in settings
-    if isinstance(parties, tuple) and own["n_features"] not in (None, sum(parties)):
-        raise UsageError(
-            f"--parties are {sum(parties)} columns, --n-features says {own['n_features']}"
-        )
+    width = width_of(parties)
+    if width is not None and own["n_features"] not in (None, width):
+        raise UsageError(f"--parties are {width} columns, --n-features says {own['n_features']}")
     if not private:
         if own["ledger"] is not None:
             raise UsageError("--ledger goes with --epsilon")
@@ -152,18 +143,9 @@ def _check(settings: dict[str, Any], own: dict[str, Any]) -> None:
         raise UsageError("--plot with --epsilon needs --parties: no other private run has a curve")
 
 
-def _sizes(job: _Job, width: int) -> list[int] | None:
-    """How many columns each party has; None without parties."""
-    if isinstance(job.parties, int):
-        if job.parties > width:
-            raise UsageError(f"--parties: {job.parties} cannot share {width} columns")
-        return [len(part) for part in np.array_split(np.arange(width), job.parties)]
-    return None if job.parties is None else list(job.parties)
-
-
 def _rows(job: _Job) -> tuple[Any, NDArray[np.float64]]:
     """The table and the targets; of a private run within their public bounds, line by line."""
-    width = sum(job.parties) if isinstance(job.parties, tuple) else job.n_features
+    width = width_of(job.parties) or job.n_features
     if not job.private:
         return load_libsvm(job.data, n_features=width)
     X, y, line_of = read_private(job.data, width)

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from dpsvm.cli.options import Flag, number, one_of, positive, reader, whole
+from dpsvm.cli.options import Flag, number, one_of, positive, whole
+from dpsvm.cli.parties import PARTIES
 from dpsvm.frank_wolfe.coordinator import PROBLEMS
 from dpsvm.frank_wolfe.distributed import SENDERS
 from dpsvm.frank_wolfe.steps import LINE_SEARCH, PAIRWISE
 
-
-def _parties(text: str) -> int | tuple[int, ...]:
-    sizes = tuple(int(part) for part in text.split(","))
-    if min(sizes) < 1:
-        raise ValueError
-    return sizes[0] if len(sizes) == 1 else sizes
-
-
 MODEL_FLAGS = (
     Flag(
-        "--eta",
-        "eta",
+        "--radius",
+        "radius",
         "the most that the weights, without their signs, add up to; required",
         ("r",),
         positive,
@@ -31,10 +24,11 @@ MODEL_FLAGS = (
         one_of((PAIRWISE, LINE_SEARCH, "diminishing")),
         default_text=f"{PAIRWISE}, with --parties {LINE_SEARCH}, with --epsilon diminishing",
     ),
+    Flag("--max-iter", "max_iter", "the most steps", ("n",), whole(1), default_text="1000"),
     Flag(
         "--rounds",
-        "max_iter",
-        "the most steps; with --parties or --epsilon, how many there are",
+        "rounds",
+        "with --parties or --epsilon: how many there are",
         ("n",),
         whole(1),
         default_text="1000, with --epsilon from public numbers",
@@ -57,17 +51,11 @@ MODEL_FLAGS = (
     ),
 )
 PARTY_FLAGS = (
-    Flag(
-        "--parties",
-        "parties",
-        "how many share the columns equally, or the columns of each",
-        ("K|n,n,...",),
-        reader(_parties, "a whole number above 0, nor a list of them like 66,57"),
-    ),
+    PARTIES,
     Flag(
         "--problem",
         "problem",
-        "l1: --eta is for all the weights; product: for those of each party",
+        "l1: --radius is for all the weights; product: for those of each party",
         ("name",),
         one_of(PROBLEMS),
         default_text=PROBLEMS[0],

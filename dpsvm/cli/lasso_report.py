@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from dpsvm._version import __version__
-from dpsvm.cli.layout import line, paragraph, table
+from dpsvm.cli.layout import line, paragraph, prose, table
 from dpsvm.frank_wolfe.comparison import MODEL, PRIVATE, Comparison
 from dpsvm.frank_wolfe.distributed import Round
 from dpsvm.frank_wolfe.estimator import FrankWolfeLasso
@@ -37,8 +37,8 @@ def lines(found: Comparison, data: str, rows: int, sizes: list[int] | None) -> l
     some = f"{np.count_nonzero(weights)} of {len(weights)} are not 0"
     told = [
         line("data", f"{data}: {rows} rows, {len(weights)} columns{held}"),
-        line("constraint", f"{bounded} at most {model.eta:g}"),
-        line("steps" if sizes is None else "rounds", f"{model.n_iter_} ({model.ending_})"),
+        line("constraint", f"{bounded} at most {model.radius:g}"),
+        line("steps" if sizes is None else "rounds", f"{model.n_iter_} ({model.stop_reason_})"),
         line("weights", f"{some}, |w|_1 = {np.sum(np.abs(weights)):.6g}"),
     ]
     if found.measured and model.epsilon is None:
@@ -98,9 +98,9 @@ def _compared(found: Comparison) -> list[str]:
         )
     told += table(cells)
     if found.verdict is not None:
-        told += ["", found.verdict]
+        told += ["", prose(found.verdict)]
     if any(one.name == PRIVATE for one in found.outcomes):
-        told += [_APART]
+        told += [prose(_APART)]
     return told
 
 
@@ -111,7 +111,7 @@ def _cell(value: float | None, form: str) -> str:
 def title(found: Comparison, data: str, sizes: list[int] | None) -> str:
     """Of a picture."""
     split = "" if sizes is None else f" split {'/'.join(map(str, sizes))}"
-    start = f"{Path(data).name}{split}, eta {found.model.eta:g}"
+    start = f"{Path(data).name}{split}, radius {found.model.radius:g}"
     if found.model.privacy_guarantee_ is None:
         return start
     outside = "; the levels are outside it" if found.measured else ""
@@ -133,8 +133,8 @@ def record(
         "rows": rows,
         "parties": sizes,
         "settings": settings,
-        "iterations": model.n_iter_,
-        "ending": model.ending_,
+        "iterations" if sizes is None and model.epsilon is None else "rounds": model.n_iter_,
+        "stop_reason": model.stop_reason_,
         "traffic": None if model.traffic_ is None else asdict(model.traffic_),
         "predicted_traffic": (
             None if model.predicted_traffic_ is None else asdict(model.predicted_traffic_)
@@ -151,7 +151,7 @@ def record(
 def to_libsvm(model: FrankWolfeLasso) -> Model:
     """The weights as the one support vector of a linear regression machine, without an offset.
 
-    >>> model = FrankWolfeLasso(eta=2.0).fit([[1.0, 0.0], [0.0, 1.0]], [3.0, 0.0])
+    >>> model = FrankWolfeLasso(radius=2.0).fit([[1.0, 0.0], [0.0, 1.0]], [3.0, 0.0])
     >>> to_libsvm(model).predict([[1.0, 1.0], [-1.0, 5.0]])
     array([ 2., -2.])
     """

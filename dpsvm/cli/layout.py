@@ -3,29 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from textwrap import wrap
+from textwrap import fill
 from typing import Any
 
+from dpsvm.cli.options import WIDTH
+
 _LABEL_WIDTH = 24
-_TEXT_WIDTH = 76
 
 
 def line(label: str, value: Any) -> str:
-    """A value behind its label.
+    """A value behind its label, in as many lines as it takes.
 
     >>> line("rounds", 20)
     'rounds                  20'
+    >>> print(line("outside", "scores of the model " * 4))
+    outside                 scores of the model scores of the model scores of the
+                            model scores of the model
     """
-    return f"{label + ' ':<{_LABEL_WIDTH}}{value}"
+    return fill(
+        str(value),
+        WIDTH,
+        initial_indent=f"{label + ' ':<{_LABEL_WIDTH}}",
+        subsequent_indent=" " * _LABEL_WIDTH,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def prose(text: str) -> str:
+    """A text in as many lines as it takes.
+
+    >>> len(prose("the joint model beats the first party alone " * 4).splitlines())
+    3
+    """
+    return fill(text, WIDTH, break_on_hyphens=False)
 
 
 def paragraph(label: str, text: str) -> list[str]:
-    """A text behind its label, in as many lines as it takes.
-
-    >>> [len(one) <= 100 for one in paragraph("outside", "scores of the model " * 5)]
-    [True, True]
-    """
-    return [line(label * (not i), part) for i, part in enumerate(wrap(text, _TEXT_WIDTH))]
+    """The same as a list."""
+    return [line(label, text)]
 
 
 def table(rows: Sequence[Sequence[str]]) -> list[str]:

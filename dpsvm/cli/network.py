@@ -12,11 +12,11 @@ from dpsvm._version import __version__
 from dpsvm.admm.network.comparison import Comparison, compare
 from dpsvm.admm.network.estimators import NetworkADMM
 from dpsvm.admm.network.figure import picture
-from dpsvm.admm.network.history import Iteration
+from dpsvm.admm.network.history import Round
 from dpsvm.admm.network.presets import GROWTH
 from dpsvm.cli.budget import ChargedLedger, charge_told, charged_fit, open_ledger
 from dpsvm.cli.files import warn_of_width
-from dpsvm.cli.layout import line, paragraph, table
+from dpsvm.cli.layout import line, paragraph, prose, table
 from dpsvm.cli.network_flags import (
     ALGORITHMS,
     MODEL_FLAGS,
@@ -24,7 +24,7 @@ from dpsvm.cli.network_flags import (
     PRIVACY_FLAGS,
     RUN_FLAGS,
 )
-from dpsvm.cli.options import UsageError, help_lines, parse
+from dpsvm.cli.options import UsageError, help_page, one_operand, parse
 from dpsvm.cli.outputs import check_outputs, write_outputs
 from dpsvm.data import load_libsvm
 from dpsvm.report.progress import runs_progress
@@ -37,28 +37,17 @@ _COLUMNS = ("model", "objective", "gap", "train loss", "test loss", "test error"
 
 def help_text() -> str:
     """The help of the command."""
-    return "\n".join(
-        [
-            _USAGE,
-            "",
-            "Deals the rows of FILE, in LIBSVM's format, plain or compressed, to the nodes of a",
-            "network, and trains one linear classifier by ADMM between neighbours: each iteration,",
-            "each node sends its weights along its edges. With recycling every second iteration",
-            "reads no data. Prints it beside a model of all the rows in one place, the mean of the",
-            "nodes' own models, and a node alone.",
-            "",
-            "The model",
-            *help_lines(MODEL_FLAGS),
-            "",
-            "The run",
-            *help_lines(RUN_FLAGS),
-            "",
-            "Privacy of one row of one node, its label included, from all who see the messages",
-            *help_lines(PRIVACY_FLAGS),
-            "",
-            "What is compared and written",
-            *help_lines(OUTPUT_FLAGS),
-        ]
+    return help_page(
+        _USAGE,
+        "Deals the rows of FILE, in LIBSVM's format, plain or compressed, to the nodes of a "
+        "network, and trains one linear classifier by ADMM between neighbours: each round, "
+        "each node sends its weights along its edges. With recycling every second round "
+        "reads no data. Prints it beside a model of all the rows in one place, the mean of the "
+        "nodes' own models, and a node alone.",
+        ("The model", MODEL_FLAGS),
+        ("The run", RUN_FLAGS),
+        ("Privacy of one row of one node, its label included, of all messages", PRIVACY_FLAGS),
+        ("What is compared and written", OUTPUT_FLAGS),
     )
 
 
@@ -113,15 +102,14 @@ def _compare(
     nodes = np.random.default_rng(job.deal_seed).permutation(np.arange(len(y)) % job.n_nodes)
     with (
         charged_fit(_NAME, job.ledger, ledger),
-        runs_progress("iterations", int(model.iterations), not job.quiet) as tick,
+        runs_progress("rounds", int(model.rounds), not job.quiet) as tick,
     ):
         return compare(model, X, y, nodes, test=test, tick=tick)
 
 
 def _read_job(arguments: list[str]) -> _Job:
     values, files = parse(arguments, MODEL_FLAGS + RUN_FLAGS + PRIVACY_FLAGS + OUTPUT_FLAGS)
-    if len(files) != 1:
-        raise UsageError(f"one FILE is needed, got {len(files)}; {_USAGE}")
+    data = one_operand(files, "FILE", _USAGE)
     names = ("test", "diagnose", "json", "plot", "quiet", "ledger", "n_nodes", "deal_seed")
     own = {name: values.pop(name) for name in (*names, "algorithm", "n_features")}
     grows, values["recycle"] = ALGORITHMS[own["algorithm"]]
@@ -138,15 +126,15 @@ def _read_job(arguments: list[str]) -> _Job:
     elif values["classes"] is None:
         values["classes"] = _PUBLIC_CLASSES
     check_outputs(
-        {"FILE": files[0], "--test": own["test"], "--ledger": own["ledger"]},
+        {"FILE": data, "--test": own["test"], "--ledger": own["ledger"]},
         {"--json": own["json"], "--plot": own["plot"]},
     )
-    return _Job(settings=values, data=files[0], **own)
+    return _Job(settings=values, data=data, **own)
 
 
-def _last(comparison: Comparison) -> Iteration:
-    """The last iteration that read the data, whose weights are the model's."""
-    return comparison.model.history_.updates_only().iterations[-1]
+def _last(comparison: Comparison) -> Round:
+    """The last round that read the data, whose weights are the model's."""
+    return comparison.model.history_.updates_only().rounds[-1]
 
 
 def _title(job: _Job, comparison: Comparison) -> str:
@@ -161,7 +149,7 @@ def _lines(job: _Job, comparison: Comparison) -> list[str]:
     model, last = comparison.model, _last(comparison)
     lines = [
         *_network_lines(job, model),
-        line("iterations", f"{model.n_iter_}, of which {model.n_updates_} read the data"),
+        line("rounds", f"{model.n_iter_}, of which {model.n_updates_} read the data"),
         line("data accesses", f"{model.data_accesses_} of all nodes"),
         line("bytes sent", f"{int(model.history_['bytes_sent'].sum())}"),
         *_privacy_lines(model.privacy_report_),
@@ -172,7 +160,7 @@ def _lines(job: _Job, comparison: Comparison) -> list[str]:
         "",
         *_table(comparison),
         "",
-        comparison.verdict,
+        prose(comparison.verdict),
     ]
     if model.privacy_report_ is not None:
         lines += ["the models it is measured against are without privacy"]
@@ -185,13 +173,13 @@ def _network_lines(job: _Job, model: NetworkADMM) -> list[str]:
     graph, sizes, shape = model.graph_, model.node_sizes_, job.settings["graph"]
     name = shape if isinstance(shape, str) else "given"
     degrees = f"{_range(graph.degrees)} neighbours each"
-    eta, growth = (_shown(job.settings[setting]) for setting in ("eta", "growth"))
+    rho, growth = (_shown(job.settings[setting]) for setting in ("rho", "growth"))
     rows = f"{sum(sizes)} rows, {_range(sizes)} at each of {len(sizes)} nodes"
     return [
         line("data", f"{job.data}: {rows}"),
         line("algorithm", job.algorithm),
         line("graph", f"{name}, {len(graph.edges)} edges, {degrees}"),
-        line("penalties", f"eta {eta}, growth {growth}, {job.settings['penalty']}"),
+        line("penalties", f"rho {rho}, growth {growth}, {job.settings['penalty']}"),
     ]
 
 
@@ -245,7 +233,8 @@ def _record(job: _Job, comparison: Comparison) -> dict[str, Any]:
         "node_sizes": model.node_sizes_,
         "edges": [list(edge) for edge in model.graph_.edges],
         "settings": job.settings,
-        "iterations": model.n_iter_,
+        "rounds": model.n_iter_,
+        "stop_reason": model.stop_reason_,
         "updates": model.n_updates_,
         "data_accesses": model.data_accesses_,
         "privacy": model.privacy_report_,
@@ -258,7 +247,7 @@ def _record(job: _Job, comparison: Comparison) -> dict[str, Any]:
         "conditions": list(map(str, model.conditions_)),
         "coef": model.coef_.tolist(),
         "intercept": model.intercept_.tolist(),
-        "history": [asdict(one) for one in model.history_.iterations],
+        "history": [asdict(one) for one in model.history_.rounds],
     }
 
 

@@ -17,7 +17,7 @@ ALGORITHMS = {
     "radmm": (False, True),
     "mradmm": (True, True),
 }
-"""Whether the penalties grow, and whether every second iteration recycles."""
+"""Whether the penalties grow, and whether every second round recycles."""
 
 _from_0 = number("a finite number from 0 on", lambda value: value >= 0.0)
 _share = number("a number from 0 to 1", lambda value: 0.0 <= value <= 1.0)
@@ -69,8 +69,8 @@ MODEL_FLAGS = (
     Flag("--deal-seed", "deal_seed", "of who is dealt which rows", ("n",), whole(0), default=0),
     Flag("--loss", "loss", " ".join(LOSSES), ("name",), one_of(LOSSES), default="logistic"),
     Flag("--width", "width", "of a rounded corner", ("x",), positive, default_text="0.5"),
-    Flag("--cost", "C", "weight of a node's mean loss", ("x",), positive, default=1.0),
-    Flag("--rho", "rho", "weight of the penalty", ("x",), positive, default=1.0),
+    Flag("--C", "C", "weight of a node's mean loss", ("x",), positive, default=1.0),
+    Flag("--lam", "lam", "weight of the penalty", ("x",), positive, default=1.0),
     Flag(
         "--data-norm",
         "data_norm",
@@ -113,8 +113,8 @@ RUN_FLAGS = (
         one_of(tuple(ALGORITHMS)),
         default="radmm",
     ),
-    Flag("--iterations", "iterations", "of both kinds", ("n",), whole(1), default=50),
-    Flag("--eta", "eta", "the penalty, or one for each node", ("x,...",), _numbers, default=0.5),
+    Flag("--rounds", "rounds", "of both kinds", ("n",), whole(1), default=50),
+    Flag("--rho", "rho", "the penalty, or one for each node", ("x,...",), _numbers, default=0.5),
     Flag(
         "--growth",
         "growth",
@@ -181,7 +181,7 @@ PRIVACY_FLAGS = (
 OUTPUT_FLAGS = (
     Flag("--test", "test", "held-out rows; their errors are printed too", ("file",), str),
     Flag("--diagnose", "diagnose", "check what proofs of convergence rest on", default=False),
-    Flag("--json", "json", "write everything, every iteration included", ("file",), str),
+    Flag("--json", "json", "write everything, every round included", ("file",), str),
     Flag("--plot", "plot", "write a picture (matplotlib)", ("file",), str),
     Flag("-q", "quiet", "print nothing", default=False),
 )

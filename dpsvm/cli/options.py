@@ -15,11 +15,24 @@ from typing import Any
 
 from dpsvm.svm.parameters import TABLE
 
-_HELP_WIDTH = 96
-_HELP_INDENT = 28
+WIDTH = 80
+"""Of all that a command prints, in columns."""
+
+_HELP_INDENT = 26
 
 SEE_HELP = " (--help explains the flags)"
 """What follows an error of somebody who may be looking for the flags."""
+
+
+RENAMED = {
+    "--cost": ("--C",),
+    "--eta": ("--rho", "--radius"),
+    "--iterations": ("--rounds",),
+    "--row-norm": ("--data-norm",),
+    "--split": ("--parties",),
+    "--weight": ("--C",),
+}
+"""Flags that are gone, and what they are called now: the first that a command has."""
 
 
 class UsageError(ValueError):
@@ -52,8 +65,13 @@ class Flag:
         """The lines of help beside :meth:`usage`."""
         default = self.default_text if self.default_text is not None else _shown(self.default)
         text = f"{self.meaning} (default {default})" if default and self.metavars else self.meaning
-        width = _HELP_WIDTH - _HELP_INDENT
-        return textwrap.wrap(text, width, break_on_hyphens=False) + list(self.choices)
+        lines = textwrap.wrap(text, WIDTH - _HELP_INDENT, break_on_hyphens=False)
+        for choice in self.choices:
+            indent = " " * (len(choice) - len(choice.lstrip()))
+            lines += textwrap.wrap(
+                choice, WIDTH - _HELP_INDENT, subsequent_indent=indent, break_on_hyphens=False
+            )
+        return lines
 
 
 def table_flag(name: str, metavar: str, **changes: Any) -> Flag:
@@ -183,7 +201,10 @@ def _split(word: str, by_spelling: dict[str, Flag]) -> tuple[str, int | None, li
             return flag.spelling, int(word[2:]), []
         except ValueError:
             raise UsageError(f"{word}: no whole number after {flag.spelling}") from None
-    raise UsageError(f"unknown flag {word}{SEE_HELP}")
+    for now in RENAMED.get(name, ()):
+        if now in by_spelling:
+            raise UsageError(f"{name} is called {now} now{SEE_HELP}")
+    raise UsageError(f"unknown flag {word}{meant(name, by_spelling)}{SEE_HELP}")
 
 
 def _read(flag: Flag, word: str, texts: list[str]) -> Any:
@@ -197,11 +218,69 @@ def _read(flag: Flag, word: str, texts: list[str]) -> Any:
         raise UsageError(said if said.startswith(word) else f"{word}: {said}") from None
 
 
+def meant(word: str, known: Iterable[str]) -> str:
+    """A question after a word that is none of those known, or nothing if none is like it.
+
+    >>> meant("--sigmas", ["--seed", "--sigma"])
+    ': did you mean --sigma?'
+    """
+    from difflib import get_close_matches
+
+    close = get_close_matches(word, list(known), n=1)
+    return f": did you mean {close[0]}?" if close else ""
+
+
+def one_operand(operands: Sequence[str], name: str, usage: str) -> str:
+    """The only file name of a command line.
+
+    >>> one_operand(["heart"], "FILE", "usage: dpsvm scale [flags] FILE")
+    'heart'
+    """
+    if len(operands) != 1:
+        raise UsageError(f"one {name} is needed, got {len(operands)} ({usage}){SEE_HELP}")
+    return operands[0]
+
+
+def help_page(
+    usage: str, about: str, *sections: tuple[str, Iterable[Flag]], ending: str = ""
+) -> str:
+    """The help of a command.
+
+    about, ending : paragraphs, divided by empty lines
+    sections : headings, which may be empty or go on as a paragraph in further lines, and flags
+
+    >>> print(help_page("usage: dpsvm lint FILE", "Reads FILE.", ("Flags", [Flag("-q", "q", "")])))
+    usage: dpsvm lint FILE
+    <BLANKLINE>
+    Reads FILE.
+    <BLANKLINE>
+    Flags
+      -q
+    """
+    parts = [usage, *map(_filled, about.split("\n\n"))]
+    for heading, flags in sections:
+        title, _, more = heading.partition("\n")
+        under = filter(None, (_filled(title), _filled(more, "  ")))
+        parts.append("\n".join([*under, *help_lines(flags)]))
+    return "\n\n".join(filter(None, [*parts, _filled(ending)]))
+
+
+def _filled(text: str, indent: str = "") -> str:
+    return textwrap.fill(
+        " ".join(text.split()),
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_on_hyphens=False,
+    )
+
+
 def help_lines(flags: Iterable[Flag]) -> list[str]:
     """The flags as lines of help.
 
     >>> print("\\n".join(help_lines([table_flag("C", "cost")])))
-      -c cost                 cost of a violation, in c-svc, epsilon-svr and nu-svr (default 1)
+      -c cost                 cost of a violation, in c-svc, epsilon-svr and nu-svr
+                              (default 1)
     """
     lines = []
     for flag in flags:
@@ -210,8 +289,8 @@ def help_lines(flags: Iterable[Flag]) -> list[str]:
         if len(left) > _HELP_INDENT - 2:
             lines.append(left)
             left = ""
-        for text in explanation:
-            lines.append(left.ljust(_HELP_INDENT - 2) + text)
+        for text in explanation or [""]:
+            lines.append((left.ljust(_HELP_INDENT) + text).rstrip())
             left = ""
     return lines
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def require_matplotlib() -> None:
     """Refuse a --plot that nothing could draw."""
     if find_spec("matplotlib") is None:
-        raise UsageError("--plot needs matplotlib, which is not installed")
+        raise UsageError("--plot needs matplotlib: pip install 'dpsvm[report]'")
 
 
 def check_outputs(read: Mapping[str, str | None], written: Mapping[str, str | None]) -> None:

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from dpsvm._streams import atomic_write, is_json
 from dpsvm.cli.files import read_problem, require_folder
-from dpsvm.cli.options import SEE_HELP, Flag, UsageError, help_lines, parse, reader, table_flag
+from dpsvm.cli.options import SEE_HELP, Flag, UsageError, help_page, parse, reader, table_flag
 from dpsvm.cli.scores import mean_squared_error, n_correct, squared_correlation
 from dpsvm.svm import model_file
 from dpsvm.svm.model import Model
-from dpsvm.svm.threads import thread_count
 from dpsvm.svm.training import Problem
+from dpsvm.threads import thread_count
 
 if TYPE_CHECKING:
     from dpsvm.cli.private_model import PrivateModel
@@ -40,16 +40,12 @@ _ROWS_PER_BLOCK = 8192
 
 def help_text() -> str:
     """The help of the command."""
-    return "\n".join(
-        [
-            _USAGE,
-            "",
-            "Predicts the rows of TEST, a LIBSVM data file, plain or compressed, with MODEL, a",
-            "LIBSVM model file or the JSON file of a private model on random features, writes one",
-            "prediction a line to OUTPUT, and prints how well they fit the labels of TEST.",
-            "",
-            *help_lines(FLAGS),
-        ]
+    return help_page(
+        _USAGE,
+        "Predicts the rows of TEST, a LIBSVM data file, plain or compressed, with MODEL, a "
+        "LIBSVM model file or the JSON file of a private model, writes one "
+        "prediction a line to OUTPUT, and prints how well they fit the labels of TEST.",
+        ("", FLAGS),
     )
 
 
@@ -78,9 +74,10 @@ def run(arguments: list[str]) -> None:
 def _load(path: str) -> Model | PrivateModel:
     if not is_json(path):
         return model_file.read(path)
+    from dpsvm.cli.linear_model import load_linear
     from dpsvm.cli.private_model import PrivateModel
 
-    return PrivateModel.load(path)
+    return load_linear(path) or PrivateModel.load(path)
 
 
 def _read_test(path: str, model: Model | PrivateModel) -> Problem:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sys
-import textwrap
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from dpsvm._streams import atomic_write
 from dpsvm._version import __version__
 from dpsvm.cli.budget import ChargedLedger, charge_told, charged_fit, open_ledger
 from dpsvm.cli.files import read_private, require_apart, require_folder
+from dpsvm.cli.layout import line
 from dpsvm.cli.options import UsageError
 from dpsvm.cli.private_flags import parse_private
 from dpsvm.privacy.estimators import PrivateSVC
@@ -61,7 +61,6 @@ _WIDTH = (
     "the number of features, {0}, is the largest index of some row: the guarantee holds if that "
     "number is public, which --n-features {0} states"
 )
-_LABEL_WIDTH, _LINE_WIDTH = 24, 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,8 +101,8 @@ def run(arguments: list[str]) -> None:
     if not job.quiet:
         print("\n".join(_report_lines(model.privacy_report_)))
         if ledger is not None:
-            print(_line("ledger", f"{job.ledger}: {ledger.remaining():g} is left"))
-        print(_line("model", job.model))
+            print(line("ledger", f"{job.ledger}: {ledger.remaining():g} is left"))
+        print(line("model", job.model))
 
 
 def _fit(job: _Job, X: Any, y: NDArray[np.int64], ledger: ChargedLedger | None) -> PrivateSVC:
@@ -166,33 +165,21 @@ def _report_lines(report: Mapping[str, Any]) -> Iterator[str]:
     """What is guaranteed, what it took, and what is not covered, for a terminal."""
     public = ", ".join(f"{name} {_shown(value)}" for name, value in report["public"].items())
     noise = f"{report['noise_law']}, scale {report['noise_scale']:.6g}"
-    yield _line("guarantee", report["guarantee"])
-    yield _line("method", report["method"])
-    yield _line("noise", f"{noise}, from {report['noise_source']}")
-    yield _line("noise a weight", f"at most {report['weight_noise']:.4g} (root mean square)")
-    yield _line("budget", report["budget_split"])
+    yield line("guarantee", report["guarantee"])
+    yield line("method", report["method"])
+    yield line("noise", f"{noise}, from {report['noise_source']}")
+    yield line("noise a weight", f"at most {report['weight_noise']:.4g} (root mean square)")
+    yield line("budget", report["budget_split"])
     for name, value in report.items():
         if name not in _TOLD_IN_WORDS:
-            yield _line(name.replace("_", " "), _shown(value))
-    yield _line("public inputs", public)
-    yield _line("withheld", report["withheld"])
-    yield _line("not covered", f"{_ELSEWHERE} {report['floating_point']}")
+            yield line(name.replace("_", " "), _shown(value))
+    yield line("public inputs", public)
+    yield line("withheld", report["withheld"])
+    yield line("not covered", f"{_ELSEWHERE} {report['floating_point']}")
 
 
 def _say(text: str) -> None:
     print(f"{_NAME}: {text}", file=sys.stderr)
-
-
-def _line(label: str, text: str) -> str:
-    indent = " " * _LABEL_WIDTH
-    return textwrap.fill(
-        text,
-        _LINE_WIDTH,
-        initial_indent=label.ljust(_LABEL_WIDTH),
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
 
 
 def _shown(value: Any) -> str:

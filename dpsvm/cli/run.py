@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from dpsvm.cli.options import UsageError
+from dpsvm.cli.options import UsageError, help_page
 
 _USAGE = "usage: dpsvm run SCRIPT [arguments], or dpsvm run -m MODULE [arguments]"
 _PACKAGE = Path(__file__).resolve().parent.parent
@@ -20,14 +20,11 @@ _FOLLOWED = {"-m": "a module", "-c": "a command"}
 
 
 def _help() -> str:
-    return "\n".join(
-        [
-            _USAGE,
-            "",
-            "Runs a Python script or module as python would, with dpsvm's SVC, NuSVC, SVR, NuSVR",
-            "and OneClassSVM in the place of scikit-learn's, however the program imports them; so",
-            "do the Python processes that it starts. DPSVM_VERBOSE=1 tells what was taken over.",
-        ]
+    return help_page(
+        _USAGE,
+        "Runs a Python script or module as python would, with dpsvm's SVC, NuSVC, SVR, NuSVR and "
+        "OneClassSVM in the place of scikit-learn's, however the program imports them; so do the "
+        "Python processes that it starts. DPSVM_VERBOSE=1 tells what was taken over.",
     )
 
 

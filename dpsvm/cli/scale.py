@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsvm.cli.files import require_folder
-from dpsvm.cli.options import SEE_HELP, Flag, UsageError, help_lines, parse, reader
+from dpsvm.cli.options import Flag, UsageError, help_page, one_operand, parse, reader
 from dpsvm.data import Range, format_libsvm, read_libsvm
 
 _number = reader(float, "a number")
@@ -33,28 +33,22 @@ _SHOWN_FEATURES = 5
 
 def help_text() -> str:
     """The help of the command."""
-    return "\n".join(
-        [
-            _USAGE,
-            "",
-            "Scales each feature of FILE, a LIBSVM data file, plain or compressed, from the range",
-            "it takes there to the range asked for, and prints the scaled file.",
-            "",
-            *help_lines(FLAGS),
-        ]
+    return help_page(
+        _USAGE,
+        "Scales each feature of FILE, a LIBSVM data file, plain or compressed, from the range "
+        "it takes there to the range asked for, and prints the scaled file.",
+        ("", FLAGS),
     )
 
 
 def run(arguments: list[str]) -> None:
     """Carry out the command."""
     values, operands = parse(arguments, FLAGS)
-    if len(operands) != 1:
-        raise UsageError(f"expected one FILE, got {len(operands)} ({_USAGE}){SEE_HELP}")
+    path = one_operand(operands, "FILE", _USAGE)
     if values["save"] is not None and values["restore"] is not None:
         raise UsageError("-s and -r cannot be used together")
     if values["save"] is not None:
         require_folder(values["save"])
-    [path] = operands
     X, y = read_libsvm(path)
     scaling = _scaling(values, X, y)
     if values["restore"] is not None:

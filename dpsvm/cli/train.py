@@ -12,14 +12,14 @@ import numpy as np
 
 from dpsvm.cli.files import read_problem, require_folder, require_serials_in_range
 from dpsvm.cli.log import Log
-from dpsvm.cli.options import SEE_HELP, UsageError, help_lines, parse
+from dpsvm.cli.options import SEE_HELP, UsageError, help_page, parse
 from dpsvm.cli.scores import mean_squared_error, n_correct, squared_correlation
 from dpsvm.cli.train_flags import DPSVM_FLAGS, LIBSVM_FLAGS, asks_for_private
 from dpsvm.progress import Monitor, solver_progress
 from dpsvm.svm.parameters import CLASSIFIERS, Parameters
 from dpsvm.svm.patience import Patience
-from dpsvm.svm.threads import thread_count
 from dpsvm.svm.training import Problem, Trainer
+from dpsvm.threads import thread_count
 from dpsvm.warnings import dpwss_notice
 
 _USAGE = "usage: dpsvm train [flags] FILE [MODEL]"
@@ -31,28 +31,21 @@ def help_text() -> str:
     from dpsvm.cli.private_flags import MACHINE_FLAGS, PRIVATE_FLAGS, SHARED_FLAGS
 
     carried_over = " ".join(flag.spelling for flag in (*MACHINE_FLAGS, *SHARED_FLAGS))
-    return "\n".join(
-        [
-            _USAGE,
-            "",
-            "Trains on FILE, in LIBSVM's format, plain or compressed (.gz, .bz2, .xz), and writes",
-            "MODEL (default: the name of FILE with .model, in this folder).",
-            "",
-            "LIBSVM's flags",
-            *help_lines(LIBSVM_FLAGS),
-            "",
-            "Further flags",
-            *help_lines(DPSVM_FLAGS),
-            "",
-            "With a privacy guarantee",
-            f"  Of the flags above {carried_over} go with --private; -t is then 0 (linear)",
-            "  or 2 (rbf through random features, with -g), -c follows from epsilon unless given,",
-            "  --seed is for experiments, and --json writes the privacy report. A linear model is",
-            "  written as a LIBSVM model file, one on random features as JSON.",
-            *help_lines(PRIVATE_FLAGS),
-            "",
-            "The exit code is 0, 2 for an error and 130 when interrupted.",
-        ]
+    return help_page(
+        _USAGE,
+        "Trains on FILE, in LIBSVM's format, plain or compressed (.gz, .bz2, .xz), and writes "
+        "MODEL (default: the name of FILE with .model, in this folder).",
+        ("LIBSVM's flags", LIBSVM_FLAGS),
+        ("Further flags", DPSVM_FLAGS),
+        (
+            "With a privacy guarantee\n"
+            f"Of the flags above {carried_over} go with --private; -t is then 0 (linear) or 2 (rbf "
+            "through random features, with -g), -c follows from epsilon unless given, --seed is "
+            "for experiments, and --json writes the privacy report. A linear model is written as "
+            "a LIBSVM model file, one on random features as JSON.",
+            PRIVATE_FLAGS,
+        ),
+        ending="The exit code is 0, 2 for an error and 130 when interrupted.",
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dpsvm.cli.options import Flag, reader, table_flag
 from dpsvm.svm.parameters import KERNELS, MACHINES, SELECTORS, SOLVERS
-from dpsvm.svm.threads import thread_count
+from dpsvm.threads import thread_count
 
 _TASKS = (
     *("multi-class classification", "multi-class classification"),
@@ -17,7 +17,7 @@ _KERNEL_FORMULAS = (
     "(gamma u'v + coef0)^degree",
     "exp(-gamma |u-v|^2)",
     "tanh(gamma u'v + coef0)",
-    "kernel values in the data file: 0:serial 1:K(x,x1) 2:K(x,x2) ...",
+    "in FILE: 0:serial 1:K(x,x1) ...",
 )
 
 

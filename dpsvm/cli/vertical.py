@@ -15,12 +15,13 @@ from dpsvm.cli.budget import ChargedLedger, charge_told, charged_fit, open_ledge
 from dpsvm.cli.layout import line, paragraph, table
 from dpsvm.cli.options import UsageError, help_lines, parse
 from dpsvm.cli.outputs import check_outputs, write_outputs
+from dpsvm.cli.parties import Parties, sizes_of, width_of
 from dpsvm.cli.vertical_flags import MODEL_FLAGS, OUTPUT_FLAGS, PRIVACY_FLAGS, RUN_FLAGS
 from dpsvm.data import load_libsvm
 from dpsvm.report.progress import runs_progress
 
 _NAME = "dpsvm vertical"
-_USAGE = "usage: dpsvm vertical --split n,n,... [flags] FILE"
+_USAGE = "usage: dpsvm vertical --parties K|n,n,... [flags] FILE"
 _COLUMNS = ("model", "objective/n", "gap", "train loss", "test loss", "test accuracy")
 
 
@@ -56,7 +57,7 @@ class _Job:
 
     settings: dict[str, Any]  # of the estimator
     ledger: str | None
-    split: tuple[int, ...]
+    parties: Parties
     data: str
     test: str | None
     more: bool
@@ -70,41 +71,46 @@ def run(arguments: list[str]) -> None:
     job = _read_job(arguments)
     ledger = None if job.ledger is None else open_ledger(job.ledger)
     kind: Literal["any", "class"] = "any" if job.settings["loss"] == "squared" else "class"
-    width = sum(job.split)
-    X, y = load_libsvm(job.data, n_features=width, labels=kind)
+    X, y = load_libsvm(job.data, n_features=width_of(job.parties), labels=kind)
+    sizes = sizes_of(job.parties, X.shape[1])
     test = None
     if job.test is not None:
-        test = load_libsvm(job.test, n_features=width, labels=kind)
+        test = load_libsvm(job.test, n_features=X.shape[1], labels=kind)
     with charge_told(_NAME, job.ledger, ledger):
-        comparison = _compare(job, X, y, test, ledger)
+        comparison = _compare(job, X, y, sizes, test, ledger)
         write_outputs(
             job.json,
-            lambda: _record(job, comparison),
+            lambda: _record(job, sizes, comparison),
             job.plot,
-            lambda: picture(comparison, _title(job, comparison)),
+            lambda: picture(comparison, _title(job, sizes, comparison)),
         )
     if not job.quiet:
-        print("\n".join(_lines(job, comparison, X.shape[0])))
+        print("\n".join(_lines(job, sizes, comparison, X.shape[0])))
         if ledger is not None:
             print(line("ledger", f"{job.ledger}: {ledger.remaining():g} is left"))
 
 
 def _compare(
-    job: _Job, X: Any, y: Any, test: tuple[Any, Any] | None, ledger: ChargedLedger | None
+    job: _Job,
+    X: Any,
+    y: Any,
+    sizes: list[int],
+    test: tuple[Any, Any] | None,
+    ledger: ChargedLedger | None,
 ) -> Comparison:
     model = _model(job.settings, ledger)
     with (
         charged_fit(_NAME, job.ledger, ledger),
         runs_progress("rounds", int(model.rounds), not job.quiet) as tick,
     ):
-        return compare(model, X, y, list(job.split), test=test, more=job.more, tick=tick)
+        return compare(model, X, y, sizes, test=test, more=job.more, tick=tick)
 
 
 def _read_job(arguments: list[str]) -> _Job:
     values, files = parse(arguments, MODEL_FLAGS + RUN_FLAGS + PRIVACY_FLAGS + OUTPUT_FLAGS)
     if len(files) != 1:
         raise UsageError(f"one FILE is needed, got {len(files)}; {_USAGE}")
-    names = ("split", "test", "more", "json", "plot", "quiet", "ledger", "box", "ball")
+    names = ("parties", "test", "more", "json", "plot", "quiet", "ledger", "box", "ball")
     own = {name: values.pop(name) for name in names}
     box, ball = own.pop("box"), own.pop("ball")
     if box is not None and ball is not None:
@@ -114,8 +120,8 @@ def _read_job(arguments: list[str]) -> _Job:
         raise UsageError("--seed goes with --privacy: nothing else is random")
     if values["privacy"] is None and own["ledger"] is not None:
         raise UsageError("--ledger goes with --privacy")
-    if own["split"] is None:
-        raise UsageError(f"--split is required: how many columns each party has; {_USAGE}")
+    if own["parties"] is None:
+        raise UsageError(f"--parties is required: how many columns each party has; {_USAGE}")
     check_outputs(
         {"FILE": files[0], "--test": own["test"], "--ledger": own["ledger"]},
         {"--json": own["json"], "--plot": own["plot"]},
@@ -131,8 +137,8 @@ def _model(settings: dict[str, Any], ledger: ChargedLedger | None) -> BaseSharin
     return SharingADMMClassifier(**given)
 
 
-def _title(job: _Job, comparison: Comparison) -> str:
-    title = f"{Path(job.data).name} split {'/'.join(map(str, job.split))}"
+def _title(job: _Job, sizes: list[int], comparison: Comparison) -> str:
+    title = f"{Path(job.data).name} split {'/'.join(map(str, sizes))}"
     report = comparison.model.privacy_report_
     if report is None:
         return title
@@ -141,12 +147,12 @@ def _title(job: _Job, comparison: Comparison) -> str:
     return f"{title}: {report['guarantee']}, {report['protects']}; the curves are outside it"
 
 
-def _lines(job: _Job, comparison: Comparison, rows: int) -> list[str]:
+def _lines(job: _Job, sizes: list[int], comparison: Comparison, rows: int) -> list[str]:
     model = comparison.model
     up, down = (int(model.history_[f"bytes_{way}"].sum()) for way in ("up", "down"))
     lines = [
-        line("data", f"{job.data}: {rows} rows, parties of {', '.join(map(str, job.split))}"),
-        line("rounds", f"{model.n_iter_} ({model.ending_})"),
+        line("data", f"{job.data}: {rows} rows, parties of {', '.join(map(str, sizes))}"),
+        line("rounds", f"{model.n_iter_} ({model.stop_reason_})"),
         line("rho, kappa", f"{model.rho_:g}, {model.kappa_:g}"),
         line("bytes up, down", f"{up}, {down}"),
         *_privacy_lines(model.privacy_report_),
@@ -199,16 +205,16 @@ def _table(comparison: Comparison, rows: int) -> list[str]:
     return table(cells)
 
 
-def _record(job: _Job, comparison: Comparison) -> dict[str, Any]:
+def _record(job: _Job, sizes: list[int], comparison: Comparison) -> dict[str, Any]:
     model = comparison.model
     return {
         "dpsvm": __version__,
         "data": job.data,
-        "split": list(job.split),
+        "parties": sizes,
         "settings": job.settings | {"constraint": _shown(job.settings["constraint"])},
         "rho": model.rho_,
         "kappa": model.kappa_,
-        "ending": model.ending_,
+        "stop_reason": model.stop_reason_,
         "privacy": model.privacy_report_,
         "outside_guarantee": _outside(model),
         "outcomes": [

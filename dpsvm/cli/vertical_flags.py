@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dpsvm.admm.sharing.privacy import MODES
 from dpsvm.admm.sharing.regularisers import PENALTIES, Ball, Box
 from dpsvm.admm.sharing.terms import METHODS
 from dpsvm.cli.options import Flag, number, one_of, positive, reader, whole
+from dpsvm.cli.parties import PARTIES
 from dpsvm.losses import PREDICTION_LOSSES
-
-
-def _sizes(text: str) -> tuple[int, ...]:
-    sizes = tuple(int(part) for part in text.split(","))
-    if min(sizes) < 1:
-        raise ValueError
-    return sizes
 
 
 def _interval(text: str) -> Box:
@@ -25,13 +21,7 @@ _relaxation = number("a number between 0 and 2", lambda value: 0.0 < value < 2.0
 _tolerance = number("a finite number from 0 on", lambda value: value >= 0.0)
 
 MODEL_FLAGS = (
-    Flag(
-        "--split",
-        "split",
-        "columns of each party, separated by commas; required",
-        ("n,n,...",),
-        reader(_sizes, "a list of whole numbers above 0, like 66,57"),
-    ),
+    replace(PARTIES, meaning=f"{PARTIES.meaning}; required"),
     Flag(
         "--loss",
         "loss",
@@ -43,7 +33,7 @@ MODEL_FLAGS = (
     Flag("--width", "width", "of a rounded corner", ("x",), positive, default=0.5),
     Flag("--penalty", "penalty", " ".join(PENALTIES), ("name",), one_of(PENALTIES), default="l2"),
     Flag("--lam", "lam", "weight of the penalty", ("x",), positive, default=1.0),
-    Flag("--weight", "weight", "weight of the losses", ("x",), positive, default=1.0),
+    Flag("--C", "C", "weight of the losses", ("x",), positive, default=1.0),
     Flag(
         "--box",
         "box",
@@ -123,7 +113,7 @@ PRIVACY_FLAGS = (
         ("x",),
         number("a number between 0 and 1, neither included", lambda value: 0.0 < value < 1.0),
     ),
-    Flag("--row-norm", "row_norm", "row: bound on the norm of a row", ("x",), positive),
+    Flag("--data-norm", "data_norm", "row: bound on the norm of a row", ("x",), positive),
     Flag("--radius", "radius", "row: bound on the norm of a party's weights", ("x",), positive),
     Flag("--target-bound", "target_bound", "row: clips a step's target", ("x",), positive),
     Flag("--column-norm", "column_norm", "column: bound on a column's norm", ("x",), positive),

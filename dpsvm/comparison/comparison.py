@@ -17,7 +17,7 @@ from dpsvm.comparison.runs import LINEAR, Run, Task
 from dpsvm.comparison.settings import Setting, grid
 from dpsvm.comparison.summary import Summary
 from dpsvm.svm.parameters import SELECTORS, Parameters
-from dpsvm.svm.threads import thread_count
+from dpsvm.threads import thread_count
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
-from dpsvm.svm.rows import FLOAT_TYPES, core_rows
+from dpsvm.rows import FLOAT_TYPES, core_rows
 from dpsvm.svm.training import grouped_by_class
 from dpsvm.svm.validation import Rows
 

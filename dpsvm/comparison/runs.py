@@ -15,8 +15,8 @@ from dpsvm._version import __version__
 from dpsvm.comparison.dataset import Dataset
 from dpsvm.comparison.scores import Scores
 from dpsvm.comparison.settings import Setting
+from dpsvm.rows import core_rows
 from dpsvm.svm.parameters import Parameters
-from dpsvm.svm.rows import core_rows
 from dpsvm.svm.validation import GlibcRandom, folds
 
 Floats = NDArray[np.float64]

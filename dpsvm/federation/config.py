@@ -15,7 +15,7 @@
     file = "new.csv"                 # samples for joint predictions, in the same columns
 
     [bounds]                         # what a private job must say, or it is refused
-    row_norm = 1.0
+    data_norm = 1.0
 
     [budget]
     ledger = "ledger.json"           # of dpsvm budget create; a run that is private needs one
@@ -37,6 +37,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from dpsvm._renamed import SHARING, check_names
 from dpsvm.federation.coordinator import Coordinator
 from dpsvm.federation.job import Job, check_keys, check_name, read_toml
 from dpsvm.federation.models import load_model
@@ -84,6 +85,7 @@ class SiteConfig:
         salt = _salt(data, folder)
         check_keys(budget, {"ledger"}, {"ledger"} if "budget" in content else set(), "[budget]")
         bounds = content.get("bounds", {})
+        check_names(bounds, SHARING, "[bounds]")
         for name, value in bounds.items():
             if isinstance(value, bool) or not isinstance(value, (int, float)):
                 raise ValueError(f"[bounds] {name} must be a number, got {value!r}")

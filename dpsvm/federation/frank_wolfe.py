@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from dpsvm._renamed import FRANK_WOLFE
 from dpsvm.federation.frames import LARGEST
 from dpsvm.federation.job import Job
 from dpsvm.federation.members import Content, Shape, require_round, told_privacy
@@ -49,7 +50,7 @@ def solver_of(job: Job) -> Solver:
     settings = dict(job.settings)
     if settings.get("sketch") == 0:
         settings["sketch"] = None
-    solver: Solver = made(kind, settings, {}, without=_ELSEWHERE)
+    solver: Solver = made(kind, settings, {}, without=_ELSEWHERE, renamed=FRANK_WOLFE)
     check_count(solver.rounds, "rounds")
     if isinstance(solver.sketch, str):
         raise ValueError(f"settings: sketch must be a number of rows, got {solver.sketch!r}")
@@ -175,7 +176,7 @@ class FrankWolfeLead:
     def result(self) -> dict[str, Any]:
         """The model, the weights of each party's columns apart."""
         return {
-            "ending": "rounds",
+            "stop_reason": "rounds",
             "rounds": self._coordinator.round,
             **told_privacy(self._calibration),
             "weights": [part.tolist() for part in self._coordinator.weights],

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from dpsvm._renamed import NETWORK
 from dpsvm.admm.network.estimators import NetworkADMM
 from dpsvm.admm.network.messages import Iterate
 from dpsvm.admm.network.node import Samples
@@ -38,7 +39,7 @@ def estimator_of(job: Job) -> NetworkADMM:
         if not all(isinstance(edge, list) for edge in graph):
             raise ValueError(f"settings: graph must be a name or a list of edges, got {graph!r}")
         settings["graph"] = [tuple(edge) for edge in graph]
-    model: NetworkADMM = made(NetworkADMM, settings, {}, without=_ELSEWHERE)
+    model: NetworkADMM = made(NetworkADMM, settings, {}, without=_ELSEWHERE, renamed=NETWORK)
     if model.classes is None:
         raise ValueError("settings: classes must be given: no node knows the labels of the others")
     model._check_settings()
@@ -46,7 +47,7 @@ def estimator_of(job: Job) -> NetworkADMM:
 
 
 class Node:
-    """A node: what it emits to its neighbours and absorbs from them, iteration by iteration."""
+    """A node: what it emits to its neighbours and absorbs from them, round by round."""
 
     def __init__(self, job: Job, place: int, site: Site, shape: Shape, noise: Noise) -> None:
         model = estimator_of(job)
@@ -65,12 +66,12 @@ class Node:
         self._model = model
 
     def emit(self, number: int) -> dict[int, Iterate]:
-        """Take an iteration, 0 being the start; the message for each neighbour."""
+        """Take a round, 0 being the start; the message for each neighbour."""
         message = self._node.opening() if number == 0 else self._node.emit()
         return dict.fromkeys(self._node.neighbours, message)
 
     def absorb(self, number: int, weights: Mapping[int, Array]) -> None:
-        """Take the weights that the neighbours told in an iteration."""
+        """Take the weights that the neighbours told in a round."""
         self._node.absorb([Iterate(number, other, told) for other, told in weights.items()])
 
     def open(self) -> Content:
@@ -105,7 +106,7 @@ class Node:
 
 
 class Relay:
-    """Hands every node its neighbours' weights, iteration by iteration. It has no data."""
+    """Hands every node its neighbours' weights, round by round. It has no data."""
 
     price: Price | None = None
 
@@ -113,16 +114,16 @@ class Relay:
         self._model = estimator_of(job)
         self._terms = self._model._terms(list(shape.sizes))
         self._calibration = self._model._calibration(self._terms, list(shape.sizes))
-        self._iteration = 0
+        self._round = 0
         self._weights = np.zeros((len(shape.sizes), 0))  # f_i(t)
         self._updated = self._weights  # f_i of the last update
 
     @property
     def ending(self) -> Content | None:
         """What ends the run, once it is over."""
-        if self._iteration < self._terms.iterations:
+        if self._round < self._terms.rounds:
             return None
-        return Content("end", scalars={"reason": "iterations", "restore": False})
+        return Content("end", scalars={"reason": "rounds", "restore": False})
 
     def open(self, replies: Sequence[Message]) -> list[Content]:
         """Where the neighbours start."""
@@ -132,8 +133,8 @@ class Relay:
     def gather(self, replies: Sequence[Message]) -> list[Content]:
         """What the neighbours told."""
         self._weights = _stacked(replies)
-        self._iteration += 1
-        if self._terms.is_update(self._iteration):
+        self._round += 1
+        if self._terms.is_update(self._round):
             self._updated = self._weights
         return self._relayed()
 
@@ -143,14 +144,14 @@ class Relay:
         spent = None if self._calibration is None else self._calibration.spent
         found: dict[str, Any] = {"apart": float(np.linalg.norm(apart, axis=1).max())}
         if spent is not None:
-            found["spent"] = float(spent[self._terms.update_of(self._iteration) - 1])
+            found["spent"] = float(spent[self._terms.update_of(self._round) - 1])
         return found
 
     def result(self) -> dict[str, Any]:
         """The mean of the nodes' models, all of which it has relayed."""
         return {
-            "ending": "iterations",
-            "rounds": self._iteration,
+            "stop_reason": "rounds",
+            "rounds": self._round,
             **told_privacy(self._calibration),
             "classes": np.unique(np.asarray(self._model.classes)),
             **model_of(self._model, self._updated.mean(axis=0)),
@@ -159,14 +160,14 @@ class Relay:
     def remember(self) -> dict[str, Any]:
         """All that rounds have changed."""
         return {
-            "iteration": self._iteration,
+            "round": self._round,
             "weights": self._weights,
             "updated": self._updated,
         }
 
     def recall(self, memory: dict[str, Any]) -> None:
         """Go on from what another one remembered."""
-        self._iteration = memory["iteration"]
+        self._round = memory["round"]
         self._weights, self._updated = memory["weights"], memory["updated"]
 
     def _relayed(self) -> list[Content]:

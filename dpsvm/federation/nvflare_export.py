@@ -55,7 +55,7 @@ site = "/folder/of/the/site/site.toml"
 
 The server's is that of the coordinator{owner}. These two commands do it for a kit:
 
-python -m dpsvm.federation.nvflare_runner prepare KIT SITE.toml
+dpsvm federation nvflare prepare KIT SITE.toml
 KIT/startup/start.sh
 
 The terms of the run are in job/app/config/job.json. What protects a site is its own: its policy,

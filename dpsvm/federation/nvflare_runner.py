@@ -1,18 +1,13 @@
-"""A federation of NVIDIA FLARE from Python or a shell: kits, processes, jobs.
-
-    python -m dpsvm.federation.nvflare_runner provision FOLDER CLINIC.toml LAB.toml
-    python -m dpsvm.federation.nvflare_runner start FOLDER
-    python -m dpsvm.federation.nvflare_runner run FOLDER JOB.toml
+"""A federation of NVIDIA FLARE: kits, processes, jobs. ``dpsvm federation nvflare`` calls it.
 
 ``provision`` makes the startup kits of a server, of the sites and of an admin, with certificates
-for mutual TLS, and prepares them. Its first site coordinates. ``start`` runs all of them on this
-machine until Ctrl-C; across organisations each starts ``startup/start.sh`` of its own kit, after
-``prepare KIT SITE.toml``. ``run`` submits a job, waits, and prints how it ended.
+for mutual TLS, and prepares them. Its first site coordinates. :class:`Federation` runs all of them
+on this machine; across organisations each starts ``startup/start.sh`` of its own kit, after
+``prepare``. :class:`NVFlareRunner` submits a job, waits, and gives how it ended.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import re
@@ -324,64 +319,3 @@ def _project(names: Sequence[str], host: str, port: int) -> dict[str, Any]:
 
 def _org(name: str) -> str:
     return re.sub(r"\W", "_", name)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The commands; the exit code is 2 if a run did not end well."""
-    parser = argparse.ArgumentParser(prog="python -m dpsvm.federation.nvflare_runner")
-    commands = parser.add_subparsers(dest="command", required=True)
-    one = commands.add_parser("provision", help="make startup kits")
-    one.add_argument("folder")
-    one.add_argument("site", nargs="+", help="the sites' files; the first coordinates")
-    one.add_argument("--host", default="localhost", help="of the server")
-    one.add_argument("--port", type=int, default=8002, help="of the server")
-    one = commands.add_parser("prepare", help="give a kit its policy and the file of its site")
-    one.add_argument("kit")
-    one.add_argument("site")
-    one = commands.add_parser("start", help="run server and sites on this machine, until Ctrl-C")
-    one.add_argument("folder")
-    one = commands.add_parser("run", help="submit a job and wait; again, to resume it")
-    one.add_argument("folder")
-    one.add_argument("job")
-    one.add_argument("--dry", action="store_true", help="greet and rehearse only")
-    options = parser.parse_args(arguments)
-    try:
-        return _carry_out(options)
-    except (ValueError, OSError, RuntimeError) as error:
-        print(f"dpsvm federation: error: {error}", file=sys.stderr)
-        return 2
-
-
-def _carry_out(options: argparse.Namespace) -> int:
-    if options.command == "provision":
-        kits = provision(options.folder, options.site, host=options.host, port=options.port)
-        print(f"{kits.server.parent}: kits of the server and of {', '.join(kits.sites)}")
-    elif options.command == "prepare":
-        prepare(options.kit, options.site)
-    elif options.command == "start":
-        return _serve(options.folder)
-    else:
-        outcome = NVFlareRunner(options.folder).run(Job.load(options.job), print, dry=options.dry)
-        reason = "" if outcome.reason is None else f": {outcome.reason}"
-        print(f"{outcome.ended or 'failed'}{reason}")
-        if outcome.folder is not None:
-            print(outcome.folder)
-        return 0 if outcome.ended in ("done", "checked") else 2
-    return 0
-
-
-def _serve(folder: str) -> int:
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        with Federation(folder) as federation:
-            print(f"{', '.join(federation.kits.sites)} are connected; Ctrl-C ends", flush=True)
-            while all(process.poll() is None for process in federation.processes.values()):
-                time.sleep(1.0)
-    except KeyboardInterrupt:
-        return 0
-    print("dpsvm federation: error: a process has ended: console.log in its kit says why")
-    return 2
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -6,19 +6,27 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dpsvm._renamed import check_names
+
 
 def made(
-    kind: Any, settings: Mapping[str, Any], more: Mapping[str, Any], *, without: Sequence[str]
+    kind: Any,
+    settings: Mapping[str, Any],
+    more: Mapping[str, Any],
+    *,
+    without: Sequence[str],
+    renamed: Mapping[str, str],
 ) -> Any:
     """An estimator or solver with these settings, checked; those in ``without`` are not for a job.
 
     >>> from dpsvm.admm import NetworkADMM
-    >>> made(NetworkADMM, {"iterations": 0}, {}, without=())
+    >>> made(NetworkADMM, {"rounds": 0}, {}, without=(), renamed={})
     Traceback (most recent call last):
     ...
-    ValueError: settings: iterations must be an int in the range [1, inf), got 0
+    ValueError: settings: rounds must be an int in the range [1, inf), got 0
     """
     known = [name for name in inspect.signature(kind).parameters if name not in without]
+    check_names(settings, renamed, "settings")
     for name in settings:
         if name not in known:
             raise ValueError(f"settings: unknown setting {name!r}; known are {', '.join(known)}")

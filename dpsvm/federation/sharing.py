@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dpsvm._renamed import SHARING
 from dpsvm.admm import SharingADMMClassifier, SharingADMMRegressor
 from dpsvm.admm.sharing.base import BaseSharingADMM
 from dpsvm.admm.sharing.columns import Columns
@@ -49,7 +50,7 @@ def estimator_of(job: Job) -> BaseSharingADMM:
     if regression:
         del settings["loss"]
     kind = SharingADMMRegressor if regression else SharingADMMClassifier
-    model: BaseSharingADMM = made(kind, settings, more, without=_ELSEWHERE)
+    model: BaseSharingADMM = made(kind, settings, more, without=_ELSEWHERE, renamed=SHARING)
     if model.privacy == "paper":
         raise ValueError("privacy='paper' has no guarantee: it is for comparisons in one place")
     return model
@@ -157,7 +158,7 @@ class SharingLead:
         """Loss and accuracy of the sum of the messages, and how far they are from settled."""
         found = self._coordinator
         metrics = {
-            "loss": found.released_loss / (found.terms.weight * len(found.target)),
+            "loss": found.released_loss / (found.terms.C * len(found.target)),
             "primal": found.residuals.primal,
             "dual": found.residuals.dual,
         }
@@ -170,7 +171,7 @@ class SharingLead:
         ending = self._coordinator.ending
         classes = getattr(self._model, "classes_", None)
         return {
-            "ending": None if ending is None else ending.reason,
+            "stop_reason": None if ending is None else ending.reason,
             "rounds": self._coordinator.round,
             "classes": None if classes is None else classes.tolist(),
             **told_privacy(self._calibration),

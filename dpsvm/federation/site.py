@@ -16,7 +16,7 @@ from dpsvm.federation.job import Job
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.accounting import Event
 from dpsvm.privacy.guarantee import Guarantee
-from dpsvm.svm.rows import core_rows
+from dpsvm.rows import core_rows
 
 
 class Refusal(ValueError):

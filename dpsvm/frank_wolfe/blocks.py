@@ -60,7 +60,7 @@ def minimize_blocks(
     >>> found = minimize_blocks(
     ...     f, box, uniform_serial(2), step="line-search", tol=1e-12, random_state=0
     ... )
-    >>> found.x, found.ending
+    >>> found.x, found.stop_reason
     (array([0.25, 1.  ]), 'gap')
     """
     if len(sampling.marginals) != len(domain.blocks):
@@ -79,23 +79,23 @@ def minimize_blocks(
     for t in range(max_iter + 1):
         looked = t == max_iter or (every > 0 and t % every == 0)
         gap = whole_gap(point, domain) if looked else float("nan")
-        ending = "gap" if gap <= tol else "iterations" if t == max_iter else ""
+        stop_reason = "gap" if gap <= tol else "iterations" if t == max_iter else ""
         length = float("nan")
-        if not ending:
+        if not stop_reason:
             drawn = sampling.draw(rng)
             changes = _changes(point, domain, drawn, oracle, t)
             length = _length(point, domain, drawn, changes, schedule, t)
         past = float("nan") if bound is None else bound(t)
         record = Iteration(t, point.value(), gap, length, past)
         if note(history, record, point.x, callback):
-            ending = ending or "stopped"
-        if ending:
+            stop_reason = stop_reason or "stopped"
+        if stop_reason:
             break
         for block, change in zip(drawn, changes, strict=True):
             point.along(domain.blocks[block], length * change)
     if not looked:
         gap = whole_gap(point, domain)
-    return Result(point.x, record.value, gap, t, ending, history)
+    return Result(point.x, record.value, gap, t, stop_reason, history)
 
 
 def whole_gap(point: Point, domain: ConvexSet) -> float:

@@ -54,7 +54,7 @@ class Comparison:
 
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((50, 4))
-    >>> found = compare(FrankWolfeLasso(eta=2.0, max_iter=20), X, 3.0 * X[:, 1], [2, 2])
+    >>> found = compare(FrankWolfeLasso(radius=2.0, rounds=20), X, 3.0 * X[:, 1], [2, 2])
     >>> [outcome.name for outcome in found.outcomes]
     ['this model', 'all columns in one place', 'zero weights']
     >>> round(found.share("this model"), 3)
@@ -147,21 +147,21 @@ class _Task:
         self.f = LeastSquares(X, y)
         self.product = model.problem == "product"
         sizes = [self.f.n_features] if parties is None or not self.product else list(parties)
-        self.domain = product_of_balls(sizes, model.eta)
+        self.domain = product_of_balls(sizes, model.radius)
 
     def central(self) -> Array:
         """The minimiser over the same set, up to a gap that its outcome tells."""
         tol = _TOL * self.f.value(self.domain.start())
         if self.product:
             return minimize(self.f, self.domain, step=LINE_SEARCH, max_iter=_STEPS, tol=tol).x
-        ball = L1Ball(self.f.n_features, self.model.eta)
+        ball = L1Ball(self.f.n_features, self.model.radius)
         return minimize(self.f, ball, step=PAIRWISE, max_iter=_STEPS, tol=tol).x
 
     def private(self) -> Array:
         """The model of a central private run; labels that are public bound themselves."""
         names = ("epsilon", "delta", "entry_bound", "label_bound", "random_state")
         settings: dict[str, Any] = {name: getattr(self.model, name) for name in names}
-        settings |= {"radius": self.model.eta, "rounds": self.model.max_iter}
+        settings |= {"radius": self.model.radius, "rounds": self.model.rounds}
         if settings["label_bound"] is None:
             settings["label_bound"] = float(np.max(np.abs(self.f.target))) or 1.0
         solver = PrivateFrankWolfe(**settings)

@@ -54,7 +54,7 @@ def minimize(
     >>> from dpsvm.frank_wolfe import L1Ball, LeastSquares
     >>> f = LeastSquares(np.eye(2), [3.0, 1.0])
     >>> found = minimize(f, L1Ball(2, 2.0), step="line-search")
-    >>> found.x, found.gap, found.ending
+    >>> found.x, found.gap, found.stop_reason
     (array([2., 0.]), 0.0, 'gap')
     """
     max_iter, tol = check_count(max_iter, "max_iter", least=0), check_tolerance(tol)
@@ -69,16 +69,16 @@ def minimize(
         check_gradient(gradient)
         vertex = oracle(gradient)
         gap = _gap(point.x, vertex, gradient)
-        ending = "gap" if gap <= tol else "iterations" if t == max_iter else ""
-        length = float("nan") if ending else mover.length(point, vertex, gradient, t)
+        stop_reason = "gap" if gap <= tol else "iterations" if t == max_iter else ""
+        length = float("nan") if stop_reason else mover.length(point, vertex, gradient, t)
         past = float("nan") if bound is None else bound(t)
         record = Iteration(t, point.value(), gap, length, past)
         if note(history, record, point.x, callback):
-            ending = ending or "stopped"
-        if ending:
+            stop_reason = stop_reason or "stopped"
+        if stop_reason:
             break
         mover.move(point, vertex, length)
-    return Result(point.x, record.value, gap, t, ending, history)
+    return Result(point.x, record.value, gap, t, stop_reason, history)
 
 
 def note(history: History, record: Iteration, x: Array, callback: Callback | None) -> bool:

@@ -15,6 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from dpsvm._renamed import FRANK_WOLFE, renamed
 from dpsvm._sklearn import CallbackSupportMixin, with_callbacks
 from dpsvm.admm.callbacks import Rounds, Tick
 from dpsvm.admm.sharing.blocks import SplitColumns, is_blocks
@@ -44,17 +45,17 @@ class FrankWolfeLasso(
     RegressorMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
 ):
-    """Least squares under |coef|_1 <= eta, by Frank-Wolfe.
+    """Least squares under |coef|_1 <= radius, by Frank-Wolfe.
 
     Minimises |X w - y|^2 / (2 n). scikit-learn's ``Lasso(alpha, fit_intercept=False)`` has the same
-    solutions, eta being the norm of its own. There is no intercept: centre the data, for a private
-    fit by public constants, as means of the data are released with the model and no noise hides
-    them.
+    solutions, the radius being the norm of its own. There is no intercept: centre the data, for a
+    private fit by public constants, as means of the data are released with the model and no noise
+    hides them.
 
     Parameters
     ----------
-    eta : float, default=1.0
-        The radius of the l1 ball; of each party's own in problem "product", where it may also be a
+    radius : float, default=1.0
+        Of the l1 ball; of each party's own in problem "product", where it may also be a
         list with one radius for each.
     step : {"pairwise", "line-search", "diminishing"} or callable, default=None
         From the worst vertex in use to the best, or towards the best with the exact minimum on the
@@ -62,14 +63,15 @@ class FrankWolfeLasso(
         in a private fit "diminishing". A central private fit takes no line search, which would
         read the data.
     max_iter : int, default=None
-        Steps at most; the number of rounds with parties or privacy, where all of them are made.
-        None is 1000, in a private fit what theory proposes from public numbers
-        (:mod:`~dpsvm.frank_wolfe.theory`).
+        Steps at most, 1000 if None. Without parties and privacy only.
+    rounds : int, default=None
+        With parties or privacy, how many there are. None is 1000, in a private fit what theory
+        proposes from public numbers (:mod:`~dpsvm.frank_wolfe.theory`).
     tol : float, default=None
         Stop when the gap, which is at least the distance to the optimum, is at most this share of
         |y|^2 / (2 n), the objective of w = 0. None is 1e-4. Without parties and privacy only.
     problem : {"l1", "product"}, default=None
-        With parties: |w|_1 <= eta, which is None, or |w_(k)|_1 <= eta for each party k.
+        With parties: |w|_1 <= radius, which is None, or |w_(k)|_1 <= radius for each party k.
     sketch, sketch_seed : int, default=None
         With parties: the numbers sent for a column, and the public seed of the sketch, None being
         0. None sends whole columns; in a private fit it is what theory proposes.
@@ -100,7 +102,7 @@ class FrankWolfeLasso(
         0.
     n_iter_ : int
         Steps, or rounds.
-    ending_ : str
+    stop_reason_ : str
         Why there were no more: "gap" (small enough), "iterations" or "rounds" (all of them were
         made), "stopped" (by a callback).
     objective_, dual_gap_ : float
@@ -118,27 +120,30 @@ class FrankWolfeLasso(
     --------
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((50, 4))
-    >>> model = FrankWolfeLasso(eta=2.0).fit(X, 3.0 * X[:, 1])
+    >>> model = FrankWolfeLasso(radius=2.0).fit(X, 3.0 * X[:, 1])
     >>> model.coef_
     array([0., 2., 0., 0.])
-    >>> split = FrankWolfeLasso(eta=2.0, max_iter=20).fit(X, 3.0 * X[:, 1], parties=[2, 2])
+    >>> split = FrankWolfeLasso(radius=2.0, rounds=20).fit(X, 3.0 * X[:, 1], parties=[2, 2])
     >>> split.coef_, split.traffic_.up_integers
     (array([0., 2., 0., 0.]), 40)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
+        "rounds": [Interval(Integral, 1, None, closed="left"), None],
         "accountant": [BudgetAccountant, None],
         "cache": ["boolean", None],
         "public_labels": ["boolean", None],
     }
 
+    @renamed(FRANK_WOLFE)
     def __init__(
         self,
-        eta: float = 1.0,
+        radius: float = 1.0,
         *,
         step: Any = None,
         max_iter: int | None = None,
+        rounds: int | None = None,
         tol: float | None = None,
         problem: str | None = None,
         sketch: int | None = None,
@@ -154,9 +159,10 @@ class FrankWolfeLasso(
         accountant: BudgetAccountant | None = None,
         random_state: Any = None,
     ) -> None:
-        self.eta = eta
+        self.radius = radius
         self.step = step
         self.max_iter = max_iter
+        self.rounds = rounds
         self.tol = tol
         self.problem = problem
         self.sketch = sketch
@@ -230,7 +236,9 @@ class FrankWolfeLasso(
         distributed = parties is not None or is_blocks(X)
         self._check_effects(distributed)
         blocks, target = self._data(X, y, parties)
-        tasks = Rounds(self, self._tasks(distributed), {"X": X, "y": y}, tick)
+        most = self.most_steps(distributed=distributed)
+        last = 0 if distributed or self.epsilon is not None else 1  # the point that is left at last
+        tasks = Rounds(self, None if most is None else most + last, {"X": X, "y": y}, tick)
 
         def done(*_: Any) -> bool:
             tasks.begin()
@@ -262,8 +270,17 @@ class FrankWolfeLasso(
                     raise ValueError(f"{name} goes with {wanted}, got {name}={value!r} without")
         if self.sketch_seed is not None and self.sketch is None and not private:
             raise ValueError(f"sketch_seed goes with a sketch, got {self.sketch_seed!r} without")
-        if self.tol is not None and (distributed or private):
-            raise ValueError(f"tol is for a fit without parties and privacy, got {self.tol!r}")
+        if distributed or private:
+            for name, instead in (("tol", ""), ("max_iter", "; rounds is for those")):
+                if (value := getattr(self, name)) is not None:
+                    raise ValueError(
+                        f"{name} is for a fit without parties and privacy{instead}, got {value!r}"
+                    )
+        elif self.rounds is not None:
+            raise ValueError(
+                f"rounds goes with parties or an epsilon; max_iter is for a fit without, got "
+                f"{self.rounds!r}"
+            )
         if private and distributed and self.send is not None:
             raise ValueError(f"send is for a fit without privacy, got send={self.send!r}")
         if private:
@@ -292,25 +309,25 @@ class FrankWolfeLasso(
     def _fit_central(self, table: Any, target: Array, tick: Any) -> None:
         f, ball = (
             LeastSquares(table, target),
-            L1Ball(table.shape[1], check_positive(self.eta, "eta")),
+            L1Ball(table.shape[1], check_positive(self.radius, "radius")),
         )
         share = check_tolerance(_TOL if self.tol is None else self.tol)
         found = minimize(
             f,
             ball,
             step=PAIRWISE if self.step is None else self.step,
-            max_iter=self._steps(),
+            max_iter=int(self.max_iter or _STEPS),
             tol=share * f.value(ball.start()),
             callback=tick,
         )
         self.coef_, self.n_iter_, self.history_ = found.x, found.n_iter, found.history
         self.objective_, self.dual_gap_ = found.value, found.gap
-        self.ending_ = found.ending
+        self.stop_reason_ = found.stop_reason
         keep_guarantee(self, None, None)
-        if found.ending == "iterations":
+        if found.stop_reason == "iterations":
             warnings.warn(
                 f"the gap is {found.gap:.3g} after max_iter = {found.n_iter} steps; a larger "
-                "max_iter or tol, or a smaller eta, ends the fit",
+                "max_iter or tol, or a smaller radius, ends the fit",
                 ConvergenceWarning,
                 stacklevel=_CALLER,
             )
@@ -318,14 +335,14 @@ class FrankWolfeLasso(
     def _fit_private(self, table: Any, target: Array, tick: Any) -> None:
         names = ("epsilon", "delta", "entry_bound", "label_bound", "accountant", "random_state")
         settings: dict[str, Any] = {name: getattr(self, name) for name in names}
-        settings |= {"radius": check_positive(self.eta, "eta"), "rounds": self.max_iter}
+        settings |= {"radius": check_positive(self.radius, "radius"), "rounds": self.rounds}
         found = PrivateFrankWolfe(**settings).solve(table, target, tick)
-        self.coef_, self.n_iter_, self.ending_ = found.x, len(found.choices), "rounds"
+        self.coef_, self.n_iter_, self.stop_reason_ = found.x, len(found.choices), "rounds"
         keep_guarantee(self, found.guarantee, found.report)
 
     def _fit_parties(self, blocks: list[Any], target: Array, tick: Any) -> None:
         settings: dict[str, Any] = {
-            "radius": self.eta,
+            "radius": self.radius,
             "problem": "l1" if self.problem is None else self.problem,
             "sketch": self.sketch,
             "sketch_seed": 0 if self.sketch_seed is None else self.sketch_seed,
@@ -337,10 +354,10 @@ class FrankWolfeLasso(
         if private:
             names = ("epsilon", "delta", "entry_bound", "label_bound", "accountant")
             settings |= {name: getattr(self, name) for name in names}
-            settings |= {"rounds": self.max_iter, "public_labels": bool(self.public_labels)}
+            settings |= {"rounds": self.rounds, "public_labels": bool(self.public_labels)}
             settings["sketch"] = AUTO if self.sketch is None else self.sketch
         else:
-            settings |= {"rounds": self._steps(), "send": self.send or "all"}
+            settings |= {"rounds": self.rounds or _STEPS, "send": self.send or "all"}
         usual = "diminishing" if private else LINE_SEARCH
         settings["step"] = usual if self.step is None else self.step
         kind = PrivateDistributedFrankWolfe if private else DistributedFrankWolfe
@@ -350,16 +367,14 @@ class FrankWolfeLasso(
             coef[places] = weights
         self.coef_, self.n_iter_, self.objective_ = coef, found.n_rounds, found.value
         early = not private and found.n_rounds < settings["rounds"]
-        self.ending_ = "stopped" if early else "rounds"
+        self.stop_reason_ = "stopped" if early else "rounds"
         self.history_, self.traffic_ = found.rounds, found.traffic
         self.predicted_traffic_ = found.predicted
         keep_guarantee(self, found.guarantee, found.report)
 
-    def _tasks(self, distributed: bool) -> int | None:
-        """How many steps or rounds callbacks will hear of, at most; None if it is not known yet."""
-        if self.epsilon is not None:
-            return None if self.max_iter is None else int(self.max_iter)
-        return self._steps() if distributed else self._steps() + 1
-
-    def _steps(self) -> int:
-        return _STEPS if self.max_iter is None else int(self.max_iter)
+    def most_steps(self, *, distributed: bool) -> int | None:
+        """How many steps or rounds a fit can have; None where theory is yet to propose them."""
+        given = self.rounds if distributed or self.epsilon is not None else self.max_iter
+        if given is not None:
+            return int(given)
+        return _STEPS if self.epsilon is None else None

@@ -50,5 +50,5 @@ class Result:
     value: float  # f(x)
     gap: float  # at least f(x) - f*
     n_iter: int  # steps taken
-    ending: str  # "gap" (small enough), "iterations" (there are no more), "stopped" (by a callback)
+    stop_reason: str  # "gap" is small enough, no more "iterations", "stopped" by a callback
     history: History

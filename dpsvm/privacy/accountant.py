@@ -295,8 +295,14 @@ class BudgetAccountant:
                 f"a release proved private under {neighbouring!r} cannot be charged to a budget "
                 f"for {ledger.neighbouring!r}"
             )
-        if ledger.spent(events) <= ledger.epsilon * (1 + _ROUNDING):
+        spent = ledger.spent(events)
+        if spent <= ledger.epsilon * (1 + _ROUNDING):
             return
+        if math.isinf(spent) and not ledger.delta:
+            raise BudgetError(
+                "this release has a delta, and the budget has none: only pure releases fit, of an "
+                "epsilon alone"
+            )
         what = _describe(events[0], ledger.delta)
         what = what if len(events) == 1 else f"{len(events)} x {what}"
         raise BudgetError(

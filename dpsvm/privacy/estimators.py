@@ -23,7 +23,7 @@ from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.plan import PrivacyPlan, automatic_C, budget_split
 from dpsvm.privacy.preparation import Preparation, RandomFourierFeatures, clip_rows
 from dpsvm.privacy.selection import warn_if_searched, warn_of_seed
-from dpsvm.svm.rows import core_rows
+from dpsvm.rows import core_rows
 
 Array = NDArray[np.float64]
 

@@ -19,14 +19,14 @@ from sklearn.utils.validation import _num_samples, column_or_1d, validate_data
 from dpsvm._result import Report, Solution
 from dpsvm._sklearn import CallbackSupportMixin
 from dpsvm.progress import solver_progress
+from dpsvm.rows import FLOAT_TYPES, core_rows, scale_gamma
 from dpsvm.svm.callbacks import Subtasks, print_reports
 from dpsvm.svm.fitted import FittedSVM, Floats, Kernel
 from dpsvm.svm.parameters import CLASSIFIERS, RANDOM_SELECTORS, TABLE, Parameters
 from dpsvm.svm.patience import Patience, stall_notice
-from dpsvm.svm.rows import FLOAT_TYPES, core_rows, scale_gamma
 from dpsvm.svm.solving import NOT_FINITE, CoreFit
-from dpsvm.svm.threads import thread_count
 from dpsvm.svm.warm_start import Previous
+from dpsvm.threads import thread_count
 from dpsvm.warnings import PrivacyLeakWarning, dpwss_notice
 
 Rows = NDArray[np.intp]

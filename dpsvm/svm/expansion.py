@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from dpsvm import _core
 from dpsvm._csr import is_sparse
+from dpsvm.rows import FLOAT_TYPES, all_finite, core_rows
 from dpsvm.svm.parameters import Parameters
-from dpsvm.svm.rows import FLOAT_TYPES, all_finite, core_rows
 from dpsvm.svm.voting import pair_count
 
 Floats = NDArray[np.float64]

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dpsvm.rows import FLOAT_TYPES, core_rows
 from dpsvm.svm.expansion import Expansion
 from dpsvm.svm.parameters import CLASSIFIERS, Parameters
-from dpsvm.svm.rows import FLOAT_TYPES, core_rows
-from dpsvm.svm.threads import thread_count
 from dpsvm.svm.voting import pair_dual_coef
+from dpsvm.threads import thread_count
 
 Floats = NDArray[np.float64]
 Kernel = str | Callable[[Any, Any], Any]

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsvm._csr import Csr, is_sparse
+from dpsvm.rows import core_rows
 from dpsvm.svm.expansion import Expansion
 from dpsvm.svm.parameters import CLASSIFIERS, Parameters
 from dpsvm.svm.probability import class_probabilities
-from dpsvm.svm.rows import core_rows
 from dpsvm.svm.voting import pair_count, winners
 
 Floats = NDArray[np.float64]

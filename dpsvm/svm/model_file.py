@@ -49,11 +49,16 @@ def read(path: str | PathLike[str]) -> Model:
     [1.0, 3.0]
     """
     with open_text(path) as stream:
-        header = Header(fspath(path), stream)
-        parameters = _parameters(header)
-        parts = _classes(header, parameters.machine)
-        parts |= _probability(header, parameters.machine, len(parts["rho"]))
-        parts |= _support_vectors(header, stream, parts["n_support"], parameters.kernel)
+        return parse(stream, fspath(path))
+
+
+def parse(stream: BinaryIO, name: str) -> Model:
+    """The model of an open model file, whose name errors tell."""
+    header = Header(name, stream)
+    parameters = _parameters(header)
+    parts = _classes(header, parameters.machine)
+    parts |= _probability(header, parameters.machine, len(parts["rho"]))
+    parts |= _support_vectors(header, stream, parts["n_support"], parameters.kernel)
     return Model(parameters=parameters, **parts)
 
 
@@ -75,11 +80,16 @@ def write(model: Model, path: str | PathLike[str]) -> None:
     ['rho 0.25', 'SV', '0.5 0:7 ']
     """
     with atomic_write(path, "wb") as file, compressor(path, file) as text:
-        for key, values in _header_lines(model):
-            text.write(" ".join([key, *map(_text, values)]).encode() + b"\n")
-        text.write(b"SV\n")
-        for block in _support_vector_lines(model):
+        for block in blocks_of(model):
             text.write(block)
+
+
+def blocks_of(model: Model) -> Iterator[bytes]:
+    """What a model file holds, in pieces."""
+    for key, values in _header_lines(model):
+        yield " ".join([key, *map(_text, values)]).encode() + b"\n"
+    yield b"SV\n"
+    yield from _support_vector_lines(model)
 
 
 def _parameters(header: Header) -> Parameters:

@@ -1,18 +1,18 @@
 """How much an update can tell about one sample of one node: the bounds, and their proofs.
 
-Setting. All messages are public. Given those of the earlier iterations, the multiplier and both
+Setting. All messages are public. Given those of the earlier rounds, the multiplier and both
 ends of every edge are known, so that an update of node i is a random function of its samples alone,
 
     f = argmin G(f) + e . f,   G(f) = (C/B) sum_n l(y_n f . x_n) + kappa/2 |f|^2 + b . f,
 
-with b public, kappa = rho/N + 2 R_i(k) and e the noise. Neighbouring data: one sample of one node
+with b public, kappa = lam/N + 2 R_i(k) and e the noise. Neighbouring data: one sample of one node
 is replaced, label included; the sizes B_i are public. Enforced: |x| <= 1, |l'| <= L = 1, and
 0 <= l'' <= c (1/4 for the logistic loss, 1/h for the huber hinge of width h, 3/(2h) for the C2
 hinge). So the gradient of G moves by at most 2 C L / B between neighbours, whatever f.
 
 Only node i's own updates depend on its samples: the other nodes' messages are, given the earlier
 ones, the same random functions for both data sets. A sample of node i therefore pays for the
-updates of node i and for no other, and a run costs the largest of these sums. Even iterations and
+updates of node i and for no other, and a run costs the largest of these sums. Even rounds and
 multipliers are functions of messages and cost nothing.
 
 Objective perturbation, e of density proportional to exp(-alpha |e|). An update costs at most
@@ -72,7 +72,7 @@ def determinant_costs(terms: Terms, sizes: Sequence[int]) -> Array:
     >>> from dpsvm.admm.network import Penalties, make_graph
     >>> from dpsvm.losses import Logistic
     >>> penalties = Penalties(make_graph("complete", 2), np.ones((1, 2)))
-    >>> terms = Terms(penalties=penalties, loss=Logistic(), C=4.0, rho=1.0, gamma=0.5, iterations=1)
+    >>> terms = Terms(penalties=penalties, loss=Logistic(), C=4.0, lam=1.0, gamma=0.5, rounds=1)
     >>> determinant_costs(terms, [10, 10]).round(6)  # q = 4 (1/4) / (10 (0.5 + 2))
     array([[0.039221, 0.039221]])
     """
@@ -94,7 +94,7 @@ def tight_costs(terms: Terms, sizes: Sequence[int], alphas: Array) -> Array:
 
 
 def paper_costs(terms: Terms, sizes: Sequence[int], alphas: Array) -> Array:
-    """The same as the paper prints it, R_i in the place of its eta_i V_i.
+    """The same as the paper prints it, R_i in the place of its rho_i V_i.
 
     Its sum is never below that of :func:`tight_costs`, so it holds too, with or without the paper's
     condition.
@@ -104,12 +104,12 @@ def paper_costs(terms: Terms, sizes: Sequence[int], alphas: Array) -> Array:
 
 
 def paper_condition(terms: Terms, sizes: Sequence[int]) -> tuple[float, float]:
-    """Both sides of the paper's condition 2 c < min_i (B_i / C) (rho/N + 2 R_i(1)).
+    """Both sides of the paper's condition 2 c < min_i (B_i / C) (lam/N + 2 R_i(1)).
 
     >>> from dpsvm.admm.network import Penalties, make_graph
     >>> from dpsvm.losses import HuberHinge
     >>> penalties = Penalties(make_graph("complete", 2), np.ones((1, 2)))
-    >>> settings = {"C": 4.0, "rho": 1.0, "gamma": 0.5, "iterations": 1}
+    >>> settings = {"C": 4.0, "lam": 1.0, "gamma": 0.5, "rounds": 1}
     >>> terms = Terms(penalties=penalties, loss=HuberHinge(0.5), **settings)
     >>> paper_condition(terms, [10, 20])
     (4.0, 6.25)
@@ -124,7 +124,7 @@ def output_sensitivities(terms: Terms, sizes: Sequence[int], tau: float) -> Arra
     >>> from dpsvm.admm.network import Penalties, make_graph
     >>> from dpsvm.losses import Logistic
     >>> penalties = Penalties(make_graph("complete", 2), np.ones((1, 2)))
-    >>> terms = Terms(penalties=penalties, loss=Logistic(), C=5.0, rho=1.0, gamma=0.5, iterations=1)
+    >>> terms = Terms(penalties=penalties, loss=Logistic(), C=5.0, lam=1.0, gamma=0.5, rounds=1)
     >>> output_sensitivities(terms, [10, 20], 0.0).round(6)
     array([[0.4, 0.2]])
     """

@@ -50,7 +50,7 @@ class Comparison:
 
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((60, 2))
-    >>> found = compare(NetworkADMM(iterations=99), X, X.sum(axis=1) > 0)
+    >>> found = compare(NetworkADMM(rounds=99), X, X.sum(axis=1) > 0)
     >>> [outcome.name for outcome in found.outcomes][:2]
     ['network', 'all rows in one place']
     >>> found.gap("network") < 1e-6
@@ -96,7 +96,7 @@ def compare(
     """Fit a network and the models to measure it against.
 
     test : held-out samples and their labels, seen by no fit.
-    tick : called after every iteration of the network.
+    tick : called after every round of the network.
 
     >>> X, y = np.array([[-1.0, 0.5], [1.0, 0.5]] * 9), [0, 1] * 9
     >>> found = compare(NetworkADMM("ring", n_nodes=3), X, y, test=(X, y))
@@ -151,11 +151,11 @@ class _Task:
         return np.append(weights, self.model.intercept_ / constant)
 
     def central(self) -> Array:
-        return self._minimiser(self.samples, self.terms.rho)
+        return self._minimiser(self.samples, self.terms.lam)
 
     def local(self) -> list[Array]:
         """The minimiser of every O_i."""
-        own_share = self.terms.rho / len(self.samples)
+        own_share = self.terms.lam / len(self.samples)
         return [self._minimiser([own], own_share) for own in self.samples]
 
     def outcome(self, name: str, weights: Array) -> Outcome:
@@ -166,7 +166,7 @@ class _Task:
     def _prepared(self, rows: Any) -> Any:
         return rows if self.preparation is None else self.preparation(rows)
 
-    def _minimiser(self, samples: Sequence[Samples], rho: float) -> Array:
+    def _minimiser(self, samples: Sequence[Samples], lam: float) -> Array:
         rows = [own.rows for own in samples]
         table = sp.vstack(rows, format="csr") if sp.issparse(rows[0]) else np.vstack(rows)
         objective = Objective(
@@ -174,7 +174,7 @@ class _Task:
             np.concatenate([own.signs for own in samples]),
             np.concatenate([np.full(own.size, self.terms.C / own.size) for own in samples]),
             self.loss,
-            rho,
+            lam,
             np.zeros(table.shape[1]),
             row_norm=max(1.0, *(own.longest for own in samples)),
         )

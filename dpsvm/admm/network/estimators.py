@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dpsvm._renamed import NETWORK, renamed
 from dpsvm._sklearn import CallbackSupportMixin, with_callbacks
 from dpsvm.admm.callbacks import Rounds, Tick
 from dpsvm.admm.network.graph import make_graph
@@ -46,7 +47,7 @@ from dpsvm.privacy.guarantee import keep_guarantee
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.preparation import Preparation
 from dpsvm.privacy.selection import warn_if_searched, warn_of_seed
-from dpsvm.svm.rows import core_rows
+from dpsvm.rows import core_rows
 
 Array = NDArray[np.float64]
 
@@ -67,9 +68,9 @@ def _has_probabilities(model: NetworkADMM) -> bool:
 class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     """A binary linear classifier over samples that the nodes of a network hold.
 
-    Minimises sum_i O_i(f), O_i(f) = (C/B_i) sum_n l(y_n f . x_n) + (rho/N) |f|^2 / 2, B_i being the
-    number of samples of node i of N, by ADMM between neighbours: each iteration, every node sends
-    its weights along its edges, and nothing else leaves it. With recycling every second iteration
+    Minimises sum_i O_i(f), O_i(f) = (C/B_i) sum_n l(y_n f . x_n) + (lam/N) |f|^2 / 2, B_i being the
+    number of samples of node i of N, by ADMM between neighbours: each round, every node sends
+    its weights along its edges, and nothing else leaves it. With recycling every second round
     reads no data, and costs no privacy (Zhang, Khalili and Liu, Recycled ADMM). The names of the
     paper are presets: :func:`ADMM`, :func:`MADMM` (growing penalties), :func:`RADMM` (recycling)
     and :func:`MRADMM` (both).
@@ -80,12 +81,12 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
         Who talks to whom: "complete", "ring", "star" (node 0 in the centre), "path", "random", or
         the graph itself, connected and undirected.
     recycle : bool, default=True
-        Whether every second iteration recycles what was heard.
-    eta : float or array-like, default=0.5
-        The penalty: one number, one for each node, or a table of shape (updates, N) that does not
-        decrease.
+        Whether every second round recycles what was heard.
+    rho : float or array-like, default=0.5
+        The step, the eta of the paper: one number, one for each node, or a table of shape
+        (updates, N) that does not decrease.
     growth : float or array-like of shape (N,), default=1.0
-        q of eta q^k at update k; at least 1. Above 1 the nodes agree sooner, at a point that is not
+        q of rho q^k at update k; at least 1. Above 1 the nodes agree sooner, at a point that is not
         quite the minimiser, and farther from it the faster penalties grow.
     penalty : {"edge", "per-node"}, default="edge"
         The mean of both ends' penalties, or the paper's form, which leads to another point unless
@@ -99,9 +100,9 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
         Of the rounded corner of "huber" and "smooth"; None is 0.5.
     C : float, default=1.0
         Of the losses; at most the number of samples of every node.
-    rho : float, default=1.0
-        Of the regularisation.
-    iterations : int, default=50
+    lam : float, default=1.0
+        Of the regularisation; the rho of the paper.
+    rounds : int, default=50
         Of both kinds. The model is that of the last update.
     n_nodes : int or None, default=None
         How many nodes one table without ``nodes`` is dealt to; None is 5, or those of the graph.
@@ -134,7 +135,7 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
     tol : float, default=1e-9
         The gradient norm to which every node's minimiser is certified.
     track : bool, default=True
-        Whether ``history_`` is kept; it costs two products with every node's rows an iteration.
+        Whether ``history_`` is kept; it costs two products with every node's rows a round.
     random_state : None, int or Generator, default=None
         Of the noise; None draws it from the operating system, a seed is for experiments and warns.
 
@@ -147,10 +148,12 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
     coefs_, intercepts_ : ndarray of shape (N, n_features), ndarray of shape (N,)
         The weights of each node.
     history_ : History
-        Loss, objective, consensus, multipliers, privacy and test error of every iteration.
+        Loss, objective, consensus, multipliers, privacy and test error of every round.
     n_iter_, n_updates_, data_accesses_ : int
-        The iterations, fewer than asked for if a callback ended the run; how many of them read the
+        The rounds, fewer than asked for if a callback ended the run; how many of them read the
         data; and how often any node did.
+    stop_reason_ : str
+        "rounds" (all of them were made) or "stopped" (by a callback).
     objective_ : float or None
         sum_i O_i of the mean; None in a private mode, where it would be outside the guarantee.
     graph_, n_nodes_, node_sizes_ : Graph, int, list of int
@@ -168,7 +171,7 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
     >>> from dpsvm.admm import NetworkADMM
     >>> X = np.array([[-1.0, 0.0], [-0.5, -1.0], [0.5, 1.0], [1.0, 0.5]])
     >>> y = ["no", "no", "yes", "yes"]
-    >>> model = NetworkADMM("path", iterations=9).fit(X, y, nodes=[0, 1, 0, 1])
+    >>> model = NetworkADMM("path", rounds=9).fit(X, y, nodes=[0, 1, 0, 1])
     >>> model.predict(X)
     array(['no', 'no', 'yes', 'yes'], dtype='<U3')
     >>> model.n_updates_, model.data_accesses_
@@ -182,8 +185,8 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
         "loss": [StrOptions(set(LOSSES))],
         "width": [Interval(Real, 0, None, closed="neither"), None],
         "C": [Interval(Real, 1e-100, 1e100, closed="both")],
-        "rho": [Interval(Real, 1e-100, 1e100, closed="both")],
-        "iterations": [Interval(Integral, 1, None, closed="left")],
+        "lam": [Interval(Real, 1e-100, 1e100, closed="both")],
+        "rounds": [Interval(Integral, 1, None, closed="left")],
         "n_nodes": [Interval(Integral, 2, None, closed="left"), None],
         "graph_seed": [Interval(Integral, 0, None, closed="left"), None],
         "density": [Interval(Real, 0, 1, closed="both"), None],
@@ -197,20 +200,21 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
         "track": ["boolean"],
     }
 
+    @renamed(NETWORK)
     def __init__(
         self,
         graph: Any = "complete",
         *,
         recycle: bool = True,
-        eta: Any = 0.5,
+        rho: Any = 0.5,
         growth: Any = 1.0,
         penalty: str = "edge",
         gamma: float | None = None,
         loss: str = "logistic",
         width: float | None = None,
         C: float = 1.0,
-        rho: float = 1.0,
-        iterations: int = 50,
+        lam: float = 1.0,
+        rounds: int = 50,
         n_nodes: int | None = None,
         graph_seed: int | None = None,
         density: float | None = None,
@@ -230,15 +234,15 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
     ) -> None:
         self.graph = graph
         self.recycle = recycle
-        self.eta = eta
+        self.rho = rho
         self.growth = growth
         self.penalty = penalty
         self.gamma = gamma
         self.loss = loss
         self.width = width
         self.C = C
-        self.rho = rho
-        self.iterations = iterations
+        self.lam = lam
+        self.rounds = rounds
         self.n_nodes = n_nodes
         self.graph_seed = graph_seed
         self.density = density
@@ -285,7 +289,7 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
             The number of the node that holds each sample of one table. Without it the samples are
             dealt to the nodes one after the other.
         evaluate_on : (X, y), optional
-            Data whose error and mean loss are noted in every iteration.
+            Data whose error and mean loss are noted in every round.
 
         Returns
         -------
@@ -304,7 +308,7 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
         evaluate_on: tuple[Any, Any] | None,
         tick: Tick | None = None,
     ) -> None:
-        """Fit, and call ``tick`` after every iteration. What can be refused is, before a charge."""
+        """Fit, and call ``tick`` after every round. What can be refused is, before a charge."""
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)  # a fit that fails leaves no fitted model
         self._check_settings()
@@ -324,10 +328,11 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
         history = History(private=calibration is not None)
         spent = None if calibration is None else calibration.spent
         recorder = Recorder(history, spent, evaluation) if self.track else None
-        tasks = Rounds(self, terms.iterations, {"X": X, "y": y}, tick)
+        tasks = Rounds(self, terms.rounds, {"X": X, "y": y}, tick)
         report = None if calibration is None else calibration.report(seeded=noise.seeded)
         self._charge(calibration, noise)
         self.n_iter_ = self._run(members, recorder, tasks)
+        self.stop_reason_ = "rounds" if self.n_iter_ == terms.rounds else "stopped"
         self._keep(members, history, preparation)
         keep_guarantee(self, None if calibration is None else calibration.guarantee, report)
         tasks.close()
@@ -335,11 +340,11 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
     def _run(self, members: list[Node], recorder: Recorder | None, tasks: Rounds) -> int:
         """The run. A callback may end it, unless it is private: what it goes by may be, too."""
 
-        def watch(iteration: int, nodes: Sequence[Node]) -> bool:
+        def watch(round: int, nodes: Sequence[Node]) -> bool:
             if recorder is not None:
-                recorder(iteration, nodes)
+                recorder(round, nodes)
             stop = tasks.end() and self.privacy is None
-            if iteration < nodes[0].terms.iterations and not stop:
+            if round < nodes[0].terms.rounds and not stop:
                 tasks.begin()
             return stop
 
@@ -435,8 +440,8 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
                     f"C must be at most the number of samples of every node, got {self.C!r} for "
                     f"the {size} of node {node}"
                 )
-        updates = updates_in(int(self.iterations), recycle=bool(self.recycle))
-        table = schedule(self.eta, self.growth, updates, graph.n_nodes)
+        updates = updates_in(int(self.rounds), recycle=bool(self.recycle))
+        table = schedule(self.rho, self.growth, updates, graph.n_nodes)
         penalties = Penalties(graph, table, self.penalty)
         elsewhere = penalties.wrong_limit()
         if elsewhere is not None:
@@ -444,7 +449,7 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
         if penalties.grown > _GROWN:
             warnings.warn(
                 f"the penalties grow {penalties.grown:.3g} times over in this run: the nodes come "
-                "to agree before they reach the minimiser. A smaller growth, or fewer iterations, "
+                "to agree before they reach the minimiser. A smaller growth, or fewer rounds, "
                 "ends closer to it",
                 ConvergenceWarning,
                 stacklevel=_CALLER,
@@ -454,9 +459,9 @@ class NetworkADMM(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type
             penalties=penalties,
             loss=make_loss(self.loss, _WIDTH if self.width is None else float(self.width)),
             C=float(self.C),
-            rho=float(self.rho),
+            lam=float(self.lam),
             gamma=gamma if self.recycle else None,
-            iterations=int(self.iterations),
+            rounds=int(self.rounds),
         )
 
     def _preparation(self) -> Preparation | None:

@@ -168,7 +168,7 @@ def _given(graph: Any, n_nodes: int | None) -> Graph:
         if graph.is_directed():
             raise ValueError("the graph is directed: messages have to travel both ways")
         if callable(graph.edges) and any(w != 1 for *_, w in graph.edges(data="weight", default=1)):
-            raise ValueError("the graph has weights: penalties are set by eta")
+            raise ValueError("the graph has weights: penalties are set by rho")
         numbers = {node: at for at, node in enumerate(graph.nodes)}
         if set(numbers) == set(range(len(numbers))):
             numbers = {node: node for node in numbers}
@@ -225,7 +225,7 @@ def _of_matrix(matrix: NDArray[Any]) -> Graph:
     odd = matrix[(matrix != 0) & (matrix != 1)]
     if odd.size:
         raise ValueError(
-            f"an adjacency matrix holds zeros and ones (penalties are set by eta), got "
+            f"an adjacency matrix holds zeros and ones (penalties are set by rho), got "
             f"{odd.flat[0].item()!r}"
         )
     one_way = np.argwhere((matrix != 0) & (matrix.T == 0))

@@ -1,4 +1,4 @@
-"""What happened in every iteration, as an observer sees it who sees every node.
+"""What happened in every round, as an observer sees it who sees every node.
 
 The paper measures a run by L(t), the mean over the nodes of the mean loss of each node's weights on
 its own samples, which weights that disagree can make small. So there stand beside it the objective
@@ -23,15 +23,15 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Iteration:
-    """One iteration. The first block follows from the messages; the second does not."""
+class Round:
+    """One round. The first block follows from the messages; the second does not."""
 
-    iteration: int
+    round: int
     update: bool  # whether the nodes read their data
     consensus: float  # root mean square distance of the nodes' weights from their mean
     dual_sum: float  # |sum_i lambda_i|, 0 but for rounding with symmetric penalties
     data_accesses: int  # of all the nodes, up to here
-    bytes_sent: int  # of all the nodes, in this iteration
+    bytes_sent: int  # of all the nodes, in this round
     privacy: float | None  # P: the epsilon spent up to here, None without privacy
 
     loss: float | None  # L(t); None in what a private model's pickle holds
@@ -43,22 +43,22 @@ class Iteration:
 
 @dataclass
 class History:
-    """The iterations of a run.
+    """The rounds of a run.
 
     >>> one = {"update": True, "consensus": 0.0, "dual_sum": 0.0, "data_accesses": 2,
     ...        "bytes_sent": 8, "privacy": None, "loss": 1.0, "gradient_norm": 0.0}
-    >>> history = History([Iteration(iteration=t, objective=2.0 / t, **one) for t in (1, 2)])
+    >>> history = History([Round(round=t, objective=2.0 / t, **one) for t in (1, 2)])
     >>> history["objective"]
     array([2., 1.])
-    >>> history.updates_only()["iteration"]
+    >>> history.updates_only()["round"]
     array([1., 2.])
     """
 
-    iterations: list[Iteration] = field(default_factory=list)
+    rounds: list[Round] = field(default_factory=list)
     private: bool = False
 
     RELEASED = (
-        "iteration",
+        "round",
         "update",
         "consensus",
         "dual_sum",
@@ -72,23 +72,23 @@ class History:
     def __getstate__(self) -> dict[str, Any]:
         """What travels with a pickled model: of a private run, nothing outside the guarantee."""
         if not self.private:
-            return {"iterations": self.iterations, "private": False}
+            return {"rounds": self.rounds, "private": False}
         unknown: dict[str, Any] = dict.fromkeys(self.OUTSIDE)
         return {
-            "iterations": [replace(one, **unknown) for one in self.iterations],
+            "rounds": [replace(one, **unknown) for one in self.rounds],
             "private": True,
         }
 
     def __len__(self) -> int:
-        return len(self.iterations)
+        return len(self.rounds)
 
     def __getitem__(self, name: str) -> Array:
-        """One quantity over all the iterations; NaN where it is not known."""
-        return np.array([getattr(one, name) for one in self.iterations], dtype=np.float64)
+        """One quantity over all the rounds; NaN where it is not known."""
+        return np.array([getattr(one, name) for one in self.rounds], dtype=np.float64)
 
     def updates_only(self) -> History:
-        """The iterations that read the data, without those that recycle."""
-        return History([one for one in self.iterations if one.update], self.private)
+        """The rounds that read the data, without those that recycle."""
+        return History([one for one in self.rounds if one.update], self.private)
 
     def outside_guarantee(self) -> tuple[str, ...]:
         """The quantities that a privacy guarantee of the run does not cover."""
@@ -105,7 +105,7 @@ class Recorder:
     >>> from dpsvm.admm.network import Node, Penalties, Samples, Terms, make_graph, run
     >>> from dpsvm.losses import Logistic
     >>> penalties = Penalties(make_graph("path", 2), np.full((3, 2), 0.5))
-    >>> terms = Terms(penalties=penalties, loss=Logistic(), C=1.0, rho=2.0, iterations=3)
+    >>> terms = Terms(penalties=penalties, loss=Logistic(), C=1.0, lam=2.0, rounds=3)
     >>> nodes = [Node(i, Samples(np.eye(1), np.ones(1)), terms) for i in range(2)]
     >>> watch = Recorder(History())
     >>> run(nodes, watch)
@@ -118,23 +118,23 @@ class Recorder:
     spent: Array | None = None
     test: tuple[Callable[[Array], Array], Array] | None = None
 
-    def __call__(self, iteration: int, nodes: Sequence[Node]) -> bool:
-        """Note an iteration; never stop there."""
+    def __call__(self, round: int, nodes: Sequence[Node]) -> bool:
+        """Note a round; never stop there."""
         terms = nodes[0].terms
         weights = np.array([node.state.weights for node in nodes])
         mean = weights.mean(axis=0)
         private = self.spent is not None
         certified = max(node.state.certificate for node in nodes)
         error, loss = self._test(terms, mean)
-        self.history.iterations.append(
-            Iteration(
-                iteration=iteration,
-                update=terms.is_update(iteration),
+        self.history.rounds.append(
+            Round(
+                round=round,
+                update=terms.is_update(round),
                 consensus=float(np.sqrt(np.mean(np.sum((weights - mean) ** 2, axis=1)))),
                 dual_sum=float(np.linalg.norm(sum(node.state.dual for node in nodes))),
                 data_accesses=sum(node.state.data_accesses for node in nodes),
                 bytes_sent=_bytes(nodes),
-                privacy=None if self.spent is None else self._spent(terms, iteration),
+                privacy=None if self.spent is None else self._spent(terms, round),
                 loss=math.fsum(
                     node.samples.mean_loss(terms, own)
                     for node, own in zip(nodes, weights, strict=True)
@@ -148,9 +148,9 @@ class Recorder:
         )
         return False
 
-    def _spent(self, terms: Terms, iteration: int) -> float:
+    def _spent(self, terms: Terms, round: int) -> float:
         assert self.spent is not None
-        return float(self.spent[terms.update_of(iteration) - 1])
+        return float(self.spent[terms.update_of(round) - 1])
 
     def _test(self, terms: Terms, mean: Array) -> tuple[float | None, float | None]:
         if self.test is None:
@@ -167,7 +167,7 @@ def objective(nodes: Sequence[Node], weights: Array) -> float:
     >>> from dpsvm.admm.network import Node, Penalties, Samples, Terms, make_graph
     >>> from dpsvm.losses import Logistic
     >>> penalties = Penalties(make_graph("path", 2), np.full((3, 2), 0.5))
-    >>> terms = Terms(penalties=penalties, loss=Logistic(), C=1.0, rho=2.0, iterations=3)
+    >>> terms = Terms(penalties=penalties, loss=Logistic(), C=1.0, lam=2.0, rounds=3)
     >>> nodes = [Node(i, Samples(np.eye(1), np.ones(1)), terms) for i in range(2)]
     >>> round(objective(nodes, np.zeros(1)), 6)  # 2 ln 2
     1.386294
@@ -178,6 +178,6 @@ def objective(nodes: Sequence[Node], weights: Array) -> float:
 def _bytes(nodes: Sequence[Node]) -> int:
     """Every node sends its message to each neighbour."""
     return sum(
-        Iterate(node.state.iteration, node.index, node.state.weights).nbytes * len(node.neighbours)
+        Iterate(node.state.round, node.index, node.state.weights).nbytes * len(node.neighbours)
         for node in nodes
     )

@@ -1,4 +1,4 @@
-"""What travels between neighbours: the weights of a node after every iteration, and no more.
+"""What travels between neighbours: the weights of a node after every round, and no more.
 
 A node never sends its rows, its labels or its multiplier; but neighbours that heard every iterate
 know the multiplier, and the proofs of privacy count everything that was sent as known to all.
@@ -13,18 +13,18 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-_COUNT = 8  # bytes of an iteration or a node
+_COUNT = 8  # bytes of a round or a node
 
 
 @dataclass(frozen=True, eq=False)
 class Iterate:
-    """From a node to each of its neighbours, after an iteration; iteration 0 is where it starts.
+    """From a node to each of its neighbours, after a round; round 0 is where it starts.
 
     >>> Iterate(1, 0, np.zeros(100)).nbytes
     816
     """
 
-    iteration: int
+    round: int
     node: int
     weights: Array  # f_i(t), in a private mode with noise
 

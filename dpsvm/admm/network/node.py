@@ -69,13 +69,13 @@ class Samples:
 
     def objective(self, terms: Terms, weights: Array) -> float:
         """O_i of some weights."""
-        shrink = terms.rho / terms.graph.n_nodes / 2.0 * float(weights @ weights)
+        shrink = terms.lam / terms.graph.n_nodes / 2.0 * float(weights @ weights)
         return terms.C * self.mean_loss(terms, weights) + shrink
 
 
 @dataclass
 class State(Remembers):
-    """What a node remembers from iteration to iteration.
+    """What a node remembers from round to round.
 
     All of it follows from messages but for the certificates, which are of the data.
     """
@@ -84,10 +84,10 @@ class State(Remembers):
     dual: Array  # lambda_i
     updated: Array  # f_i of the last update
     before: Array  # f_i(t - 1)
-    iteration: int = 0  # t
+    round: int = 0  # t
     heard: Sequence[Array] = ()  # f_j(t) for each neighbour j
     heard_before: Sequence[Array] = ()  # f_j(t - 1)
-    awaits: bool = True  # the neighbours' messages of iteration t
+    awaits: bool = True  # the neighbours' messages of round t
     data_accesses: int = 0  # updates made
     certificate: float = 0.0  # of the last minimiser's gradient norm: of the data, not released
     worst: float = 0.0  # the largest of them
@@ -105,7 +105,7 @@ class Node:
         O_i(f) + (2 lambda_i + e_i) . f + sum_j W_ij |(f_i + f_j) / 2 - f|^2,
 
     which is (C/B_i) sum l + kappa_i/2 |f|^2 + (2 lambda_i + e_i - sum_j W_ij (f_i + f_j)) . f but
-    for a constant, kappa_i = rho/N + 2 R_i. After the neighbours' messages of an update,
+    for a constant, kappa_i = lam/N + 2 R_i. After the neighbours' messages of an update,
 
         lambda_i <- lambda_i + 1/2 sum_j W_ij (f_i - f_j).
 
@@ -120,7 +120,7 @@ class Node:
     >>> from dpsvm.admm.network.penalties import Penalties
     >>> from dpsvm.losses import Logistic
     >>> penalties = Penalties(make_graph("complete", 2), np.ones((1, 2)))
-    >>> terms = Terms(penalties=penalties, loss=Logistic(), C=1.0, rho=1.0, iterations=1)
+    >>> terms = Terms(penalties=penalties, loss=Logistic(), C=1.0, lam=1.0, rounds=1)
     >>> node = Node(0, Samples(np.eye(1), np.ones(1)), terms)
     >>> node.absorb([Iterate(0, 1, np.zeros(1))])
     >>> node.emit().weights.round(4)  # expit(-f) = 2.5 f
@@ -148,30 +148,30 @@ class Node:
         self.state = State(first, np.zeros(d), updated=first, before=first)
 
     def opening(self) -> Iterate:
-        """The message before the first iteration: where the node starts."""
+        """The message before the first round: where the node starts."""
         return Iterate(0, self.index, _sealed(self.state.weights))
 
     def emit(self) -> Iterate:
-        """Take the next iteration and return the message that follows from it."""
-        state, iteration = self.state, self.state.iteration + 1
+        """Take the next round and return the message that follows from it."""
+        state, round = self.state, self.state.round + 1
         if state.awaits:
             raise ValueError(
-                f"node {self.index} awaits its neighbours' messages of iteration {state.iteration}"
+                f"node {self.index} awaits its neighbours' messages of round {state.round}"
             )
         if state.closed:
             raise ValueError(f"node {self.index} missed a certificate and sends nothing more")
-        if iteration > self.terms.iterations:
-            raise ValueError(f"the run has {self.terms.iterations} iterations, got {iteration}")
-        if self.terms.is_update(iteration):
-            found = state.updated = self._update(self.terms.update_of(iteration))
+        if round > self.terms.rounds:
+            raise ValueError(f"the run has {self.terms.rounds} rounds, got {round}")
+        if self.terms.is_update(round):
+            found = state.updated = self._update(self.terms.update_of(round))
         else:
-            found = self._recycle(self.terms.update_of(iteration))
+            found = self._recycle(self.terms.update_of(round))
         state.before, state.weights = state.weights, found
-        state.iteration, state.awaits = iteration, True
-        return Iterate(iteration, self.index, _sealed(found))
+        state.round, state.awaits = round, True
+        return Iterate(round, self.index, _sealed(found))
 
     def absorb(self, messages: Sequence[Iterate]) -> None:
-        """Take the neighbours' messages of the present iteration."""
+        """Take the neighbours' messages of the present round."""
         state = self.state
         weights = {message.node: self._checked(message) for message in messages}
         if (
@@ -181,21 +181,21 @@ class Node:
         ):
             raise ValueError(
                 f"node {self.index} takes one message from each of {list(self.neighbours)} an "
-                f"iteration, got messages from {[message.node for message in messages]}"
+                f"round, got messages from {[message.node for message in messages]}"
             )
         state.heard_before, state.awaits = state.heard, False
         state.heard = [weights[other] for other in self.neighbours]
-        if state.iteration > 0 and self.terms.is_update(state.iteration):
-            edges = self.terms.penalties.of_edges(self.index, self.terms.update_of(state.iteration))
+        if state.round > 0 and self.terms.is_update(state.round):
+            edges = self.terms.penalties.of_edges(self.index, self.terms.update_of(state.round))
             apart = np.sum(edges) * state.weights - _sum(edges, state.heard)
             state.dual = state.dual + apart / 2.0
 
     def _checked(self, message: Iterate) -> Array:
         state = self.state
-        if message.iteration != state.iteration:
+        if message.round != state.round:
             raise ValueError(
-                f"node {self.index} awaits messages of iteration {state.iteration}, node "
-                f"{message.node} sent one of iteration {message.iteration}"
+                f"node {self.index} awaits messages of round {state.round}, node "
+                f"{message.node} sent one of round {message.round}"
             )
         if message.weights.shape != state.weights.shape:
             raise ValueError(

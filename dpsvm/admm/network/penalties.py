@@ -1,11 +1,11 @@
 """The penalties of a run: one for every edge and update, fixed before the first.
 
-Each node has a penalty eta_i(k) for its k-th update. An edge has
+Each node has a penalty rho_i(k) for its k-th update. An edge has
 
-    W_ij = (eta_i + eta_j) / 2   form "edge": symmetric, so that sum_i lambda_i stays 0 and the
+    W_ij = (rho_i + rho_j) / 2   form "edge": symmetric, so that sum_i lambda_i stays 0 and the
                                  fixed point is the minimiser of sum_i O_i;
-    W_ij = eta_i                 form "per-node", the paper's: now sum_i lambda_i / eta_i stays 0,
-                                 and constant penalties lead to the minimiser of sum_i O_i / eta_i,
+    W_ij = rho_i                 form "per-node", the paper's: now sum_i lambda_i / rho_i stays 0,
+                                 and constant penalties lead to the minimiser of sum_i O_i / rho_i,
                                  which is another point unless all are equal.
 
 Penalties that grow bring the nodes to agree sooner, but let the mean move less and less: by about
@@ -46,7 +46,7 @@ class Penalties:
     """
 
     graph: Graph
-    table: Array  # eta_i(k), of shape (updates, N)
+    table: Array  # rho_i(k), of shape (updates, N)
     form: str = "edge"
 
     def __post_init__(self) -> None:
@@ -67,9 +67,9 @@ class Penalties:
 
     def of_edges(self, node: int, update: int) -> Array:
         """W_ij(k) for every neighbour j of a node, k counting from 1."""
-        eta = self.table[update - 1]
-        own = float(eta[node])
-        others = np.array([eta[other] for other in self.graph.neighbours[node]])
+        rho = self.table[update - 1]
+        own = float(rho[node])
+        others = np.array([rho[other] for other in self.graph.neighbours[node]])
         return (own + others) / 2.0 if self.form == "edge" else np.full(len(others), own)
 
     def of_nodes(self) -> Array:
@@ -86,10 +86,10 @@ class Penalties:
         first = self.table / self.table[:, :1]
         if np.allclose(first, first[0], rtol=1e-12, atol=0.0):
             weights = ", ".join(f"{value:.4g}" for value in 1.0 / self.table[0])
-            point = f"argmin sum_i O_i / eta_i, the nodes weighing {weights}"
+            point = f"argmin sum_i O_i / rho_i, the nodes weighing {weights}"
         else:
             point = (
-                "argmin sum_i O_i / eta_i for constant penalties, and to a point that depends on "
+                "argmin sum_i O_i / rho_i for constant penalties, and to a point that depends on "
                 "the path for these, which grow unequally"
             )
         return (
@@ -103,10 +103,10 @@ class Penalties:
         return float(np.max(self.table[-1] / self.table[0]))
 
 
-def schedule(eta: Any, growth: Any, updates: int, n_nodes: int) -> Array:
-    """A checked table of penalties eta_i(k) = eta_i q_i^k, k = 1, 2, ..
+def schedule(rho: Any, growth: Any, updates: int, n_nodes: int) -> Array:
+    """A checked table of penalties rho_i(k) = rho_i q_i^k, k = 1, 2, ..
 
-    eta : one number, one for each node, or a table of shape (updates, N), which takes no growth
+    rho : one number, one for each node, or a table of shape (updates, N), which takes no growth
     growth : q, one number or one for each node, from 1 on
 
     >>> schedule(0.5, 2.0, updates=3, n_nodes=2)
@@ -116,14 +116,14 @@ def schedule(eta: Any, growth: Any, updates: int, n_nodes: int) -> Array:
     >>> schedule([1.0, -1.0], 1.0, updates=3, n_nodes=2)
     Traceback (most recent call last):
     ...
-    ValueError: eta must hold finite numbers above 0, got -1.0
+    ValueError: rho must hold finite numbers above 0, got -1.0
     >>> schedule([[2.0, 2.0], [1.0, 2.0]], 1.0, updates=2, n_nodes=2)
     Traceback (most recent call last):
     ...
     ValueError: penalties must not decrease: that of node 0 goes from 2 to 1 at update 2
     """
-    first, rate = _numbers(eta, "eta"), _numbers(growth, "growth")
-    for name, values in (("eta", first), ("growth", rate)):
+    first, rate = _numbers(rho, "rho"), _numbers(growth, "growth")
+    for name, values in (("rho", first), ("growth", rate)):
         if values.ndim == 1 and len(values) != n_nodes:
             raise ValueError(f"{name} has {len(values)} numbers for {n_nodes} nodes")
     if rate.ndim > 1:
@@ -135,7 +135,7 @@ def schedule(eta: Any, growth: Any, updates: int, n_nodes: int) -> Array:
             f"growth must be at least 1, penalties must not decrease, got {float(rate.min())!r}"
         )
     if first.ndim > 2:
-        raise ValueError(f"eta must have at most 2 dimensions, got the shape {first.shape}")
+        raise ValueError(f"rho must have at most 2 dimensions, got the shape {first.shape}")
     if first.ndim == 2:
         return _given_table(first, rate, updates, n_nodes)
     power = np.arange(1, updates + 1)[:, None]
@@ -151,7 +151,7 @@ def _given_table(table: Array, rate: Array, updates: int, n_nodes: int) -> Array
         raise ValueError("growth has no effect on a table of penalties: leave it at 1")
     if table.shape != (updates, n_nodes):
         raise ValueError(
-            f"eta is a table of shape {table.shape}, and {updates} updates of {n_nodes} nodes "
+            f"rho is a table of shape {table.shape}, and {updates} updates of {n_nodes} nodes "
             f"need {(updates, n_nodes)}"
         )
     falls = np.argwhere(np.diff(table, axis=0) < 0.0)

@@ -29,7 +29,7 @@ def MADMM(graph: Any = "complete", *, growth: Any = GROWTH, **settings: Any) -> 
 
 
 def RADMM(graph: Any = "complete", **settings: Any) -> NetworkADMM:
-    """Constant penalties, every second iteration recycled.
+    """Constant penalties, every second round recycled.
 
     >>> RADMM("ring", gamma=1.0)
     NetworkADMM(gamma=1.0, graph='ring')
@@ -38,7 +38,7 @@ def RADMM(graph: Any = "complete", **settings: Any) -> NetworkADMM:
 
 
 def MRADMM(graph: Any = "complete", *, growth: Any = GROWTH, **settings: Any) -> NetworkADMM:
-    """Growing penalties, every second iteration recycled.
+    """Growing penalties, every second round recycled.
 
     >>> MRADMM("ring").growth
     1.02

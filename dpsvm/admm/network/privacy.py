@@ -116,7 +116,7 @@ class Calibration:
     >>> from dpsvm.admm.network import Penalties, make_graph
     >>> from dpsvm.losses import Logistic
     >>> penalties = Penalties(make_graph("complete", 2), np.ones((2, 2)))
-    >>> terms = Terms(penalties=penalties, loss=Logistic(), C=5.0, rho=1.0, gamma=0.5, iterations=4)
+    >>> terms = Terms(penalties=penalties, loss=Logistic(), C=5.0, lam=1.0, gamma=0.5, rounds=4)
     >>> found = calibrate("objective", terms, [50, 100], tol=1e-9, epsilon=1.0)
     >>> print(found.guarantee)
     epsilon = 1 (replace)
@@ -238,7 +238,7 @@ def calibrate(
     >>> from dpsvm.admm.network import Penalties, make_graph
     >>> from dpsvm.losses import Logistic
     >>> penalties = Penalties(make_graph("complete", 2), np.ones((2, 2)))
-    >>> terms = Terms(penalties=penalties, loss=Logistic(), C=5.0, rho=1.0, gamma=0.5, iterations=4)
+    >>> terms = Terms(penalties=penalties, loss=Logistic(), C=5.0, lam=1.0, gamma=0.5, rounds=4)
     >>> found = calibrate("gaussian", terms, [50, 100], tol=0.0, epsilon=1.0, delta=1e-5)
     >>> found.output_scales[0].round(4)
     array([0.4221, 0.211 ])
@@ -253,7 +253,7 @@ def calibrate(
     curved = terms.curvatures
     if not np.all((curved >= _RANGE[0]) & (curved <= _RANGE[1])):
         raise ValueError(
-            f"rho/N + 2 R_i must lie between {_RANGE[0]:g} and {_RANGE[1]:g}, got "
+            f"lam/N + 2 R_i must lie between {_RANGE[0]:g} and {_RANGE[1]:g}, got "
             f"{float(curved.min()):g} to {float(curved.max()):g}"
         )
     fixed: dict[str, Any] = {"terms": terms, "sizes": tuple(sizes), "tol": tol}
@@ -317,7 +317,7 @@ def _alphas_for(epsilon: float, terms: Terms, sizes: Sequence[int], bound: str) 
         left, right = paper_condition(terms, sizes)
         if not left < right:
             raise ValueError(
-                f"bound='paper' needs 2 c1 < min_i (B_i / C) (rho/N + 2 R_i): {left:.4g} is not "
+                f"bound='paper' needs 2 c1 < min_i (B_i / C) (lam/N + 2 R_i): {left:.4g} is not "
                 f"below {right:.4g}. bound='tight' needs no condition"
             )
         fixed = paper_costs(terms, sizes, np.zeros_like(terms.curvatures))
@@ -328,7 +328,7 @@ def _alphas_for(epsilon: float, terms: Terms, sizes: Sequence[int], bound: str) 
         raise ValueError(
             f"epsilon = {epsilon:g} is too small for any noise: the curvature of the loss alone "
             f"costs {float(before.max()):.4g} of {share:.4g} over {terms.updates} updates. Raise "
-            "eta or rho, lower C, or make fewer updates"
+            "rho or lam, lower C, or make fewer updates"
         )
     found = (share - before) / (gradient_change(terms, sizes) * terms.updates) / UP**4
     return np.tile(found, (terms.updates, 1))

@@ -11,7 +11,7 @@ from sklearn.utils import check_array
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
-from dpsvm.svm.rows import core_rows
+from dpsvm.rows import core_rows
 
 Places = NDArray[np.intp]
 

@@ -1,4 +1,4 @@
-"""What the nodes agree on before the first iteration: public numbers, no data."""
+"""What the nodes agree on before the first round: public numbers, no data."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ Array = NDArray[np.float64]
 class Terms:
     """The terms of a run.
 
-        minimise sum_i O_i(f),   O_i(f) = (C / B_i) sum_n l(y_n f . x_n) + (rho / N) |f|^2 / 2
+        minimise sum_i O_i(f),   O_i(f) = (C / B_i) sum_n l(y_n f . x_n) + (lam / N) |f|^2 / 2
 
-    Iterations count from 1. Without recycling each is an update, which reads the data; with it the
+    Rounds count from 1. Without recycling each is an update, which reads the data; with it the
     odd ones are, and the even ones recycle what was heard.
 
     >>> from dpsvm.admm.network.graph import make_graph
     >>> from dpsvm.losses import Logistic
     >>> penalties = Penalties(make_graph("complete", 3), np.ones((2, 3)))
-    >>> terms = Terms(penalties=penalties, loss=Logistic(), C=1.0, rho=3.0, gamma=0.5, iterations=4)
+    >>> terms = Terms(penalties=penalties, loss=Logistic(), C=1.0, lam=3.0, gamma=0.5, rounds=4)
     >>> [terms.is_update(t) for t in (1, 2, 3, 4)], terms.update_of(4)
     ([True, False, True, False], 2)
-    >>> terms.curvatures[0]  # rho / N + 2 R_i, R_i = 2
+    >>> terms.curvatures[0]  # lam / N + 2 R_i, R_i = 2
     array([5., 5., 5.])
     """
 
     penalties: Penalties
     loss: Loss
     C: float
-    rho: float
-    iterations: int
+    lam: float
+    rounds: int
     gamma: float | None = None  # of the even step; None without recycling
     curvatures: Array = field(init=False)
-    """kappa_i(k) = rho / N + 2 R_i(k): how strongly convex a node's problem is, whatever its data;
+    """kappa_i(k) = lam / N + 2 R_i(k): how strongly convex a node's problem is, whatever its data;
     of shape (updates, N)."""
 
     def __post_init__(self) -> None:
-        found = self.rho / self.graph.n_nodes + 2.0 * self.penalties.of_nodes()
+        found = self.lam / self.graph.n_nodes + 2.0 * self.penalties.of_nodes()
         object.__setattr__(self, "curvatures", found)
 
     @property
@@ -54,22 +54,22 @@ class Terms:
 
     @property
     def updates(self) -> int:
-        """How many of the iterations are updates."""
-        return self.update_of(self.iterations)
+        """How many of the rounds are updates."""
+        return self.update_of(self.rounds)
 
-    def is_update(self, iteration: int) -> bool:
-        """Whether an iteration reads the data."""
-        return self.gamma is None or iteration % 2 == 1
+    def is_update(self, round: int) -> bool:
+        """Whether a round reads the data."""
+        return self.gamma is None or round % 2 == 1
 
-    def update_of(self, iteration: int) -> int:
-        """The number of the last update up to an iteration."""
-        return iteration if self.gamma is None else (iteration + 1) // 2
+    def update_of(self, round: int) -> int:
+        """The number of the last update up to a round."""
+        return round if self.gamma is None else (round + 1) // 2
 
 
-def updates_in(iterations: int, *, recycle: bool) -> int:
-    """How many of so many iterations are updates.
+def updates_in(rounds: int, *, recycle: bool) -> int:
+    """How many of so many rounds are updates.
 
     >>> updates_in(49, recycle=True), updates_in(49, recycle=False)
     (25, 49)
     """
-    return (iterations + 1) // 2 if recycle else iterations
+    return (rounds + 1) // 2 if recycle else rounds

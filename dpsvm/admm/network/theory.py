@@ -41,7 +41,7 @@ def conditions(terms: Terms) -> list[Assumption]:
     >>> from dpsvm.admm.network import Penalties, make_graph
     >>> from dpsvm.losses import Logistic
     >>> penalties = Penalties(make_graph("star", 4), np.ones((2, 4)))
-    >>> terms = Terms(penalties=penalties, loss=Logistic(), C=1.0, rho=1.0, gamma=0.5, iterations=4)
+    >>> terms = Terms(penalties=penalties, loss=Logistic(), C=1.0, lam=1.0, gamma=0.5, rounds=4)
     >>> print(conditions(terms)[0])
     smallest eigenvalue of D + A (0: bipartite): 0 against 0, does not hold
     """

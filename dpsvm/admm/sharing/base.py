@@ -15,6 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from dpsvm._renamed import SHARING, renamed
 from dpsvm._sklearn import CallbackSupportMixin, with_callbacks
 from dpsvm.admm.callbacks import Rounds, Tick
 from dpsvm.admm.sharing.blocks import SplitColumns
@@ -37,7 +38,7 @@ from dpsvm.warnings import PrivacyLeakWarning
 Array = NDArray[np.float64]
 
 _RELAXATION = 1.8
-_BOUNDS = ("row_norm", "radius", "target_bound", "column_norm", "target_norm", "b1", "c1")
+_BOUNDS = ("data_norm", "radius", "target_bound", "column_norm", "target_norm", "b1", "c1")
 _PRIVATE = ("epsilon", "delta", *_BOUNDS, "accountant")
 _CALLER = 5  # frames from a warning to whoever called fit
 
@@ -59,12 +60,13 @@ class BaseSharingADMM(CallbackSupportMixin, SplitColumns, BaseEstimator):  # typ
         "diagnose": ["boolean"],
     }
 
+    @renamed(SHARING)
     def __init__(
         self,
         *,
         penalty: str = "l2",
         lam: float = 1.0,
-        weight: float = 1.0,
+        C: float = 1.0,
         method: str = "sharing",
         rho: float | str = "auto",
         kappa: float | None = None,
@@ -77,7 +79,7 @@ class BaseSharingADMM(CallbackSupportMixin, SplitColumns, BaseEstimator):  # typ
         privacy: str | None = None,
         epsilon: float | None = None,
         delta: float | None = None,
-        row_norm: float | None = None,
+        data_norm: float | None = None,
         radius: float | None = None,
         target_bound: float | None = None,
         column_norm: float | None = None,
@@ -91,7 +93,7 @@ class BaseSharingADMM(CallbackSupportMixin, SplitColumns, BaseEstimator):  # typ
     ) -> None:
         self.penalty = penalty
         self.lam = lam
-        self.weight = weight
+        self.C = C
         self.method = method
         self.rho = rho
         self.kappa = kappa
@@ -104,7 +106,7 @@ class BaseSharingADMM(CallbackSupportMixin, SplitColumns, BaseEstimator):  # typ
         self.privacy = privacy
         self.epsilon = epsilon
         self.delta = delta
-        self.row_norm = row_norm
+        self.data_norm = data_norm
         self.radius = radius
         self.target_bound = target_bound
         self.column_norm = column_norm
@@ -205,7 +207,10 @@ class BaseSharingADMM(CallbackSupportMixin, SplitColumns, BaseEstimator):  # typ
         self._charge(calibration, noise)
         ending = self._run(coordinator, members, recorder, tasks)
         self._keep(coordinator, members, history, ending)
-        keep_guarantee(self, None if calibration is None else calibration.guarantee, report)
+        keep_guarantee(self, None, report)  # weights have no noise: nothing covers the model
+        guarantee = None if calibration is None else calibration.guarantee
+        self.message_epsilon_ = None if guarantee is None else guarantee.epsilon
+        self.message_delta_ = None if guarantee is None else guarantee.delta
         tasks.close()
         if ending.reason == "diverged":
             self._warn_of_divergence(ending, terms, loss)
@@ -231,7 +236,7 @@ class BaseSharingADMM(CallbackSupportMixin, SplitColumns, BaseEstimator):  # typ
         ]
 
     def _terms(self, loss: PredictionLoss, parties: int) -> Terms:
-        weight = check_positive(self.weight, "weight")
+        C = check_positive(self.C, "C")
         jacobi = self.method == "jacobi"
         kappa = None if self.kappa is None else check_positive(self.kappa, "kappa")
         if jacobi and kappa not in (None, 1.0):
@@ -246,10 +251,10 @@ class BaseSharingADMM(CallbackSupportMixin, SplitColumns, BaseEstimator):  # typ
             constraint = Ball(check_positive(self.radius, "radius"))
         if isinstance(self.rho, str) and self.rho != "auto":
             raise ValueError(f"rho must be 'auto' or a finite number above 0, got {self.rho!r}")
-        rho = automatic_rho(loss, weight, parties) if isinstance(self.rho, str) else self.rho
+        rho = automatic_rho(loss, C, parties) if isinstance(self.rho, str) else self.rho
         return Terms.of(
             parties=parties,
-            weight=weight,
+            C=C,
             lam=self.lam,
             rho=rho,
             kappa=kappa,
@@ -347,7 +352,7 @@ class BaseSharingADMM(CallbackSupportMixin, SplitColumns, BaseEstimator):  # typ
     ) -> None:
         self.n_parties_ = len(members)
         self.rho_, self.kappa_ = coordinator.rho, coordinator.terms.kappa
-        self.n_iter_, self.ending_ = ending.round, ending.reason
+        self.n_iter_, self.stop_reason_ = ending.round, ending.reason
         self.history_ = history
         self.dual_ = coordinator.dual
         self.objective_ = objective(coordinator.loss, coordinator.target, members)

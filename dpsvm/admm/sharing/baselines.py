@@ -48,9 +48,9 @@ def central(columns: Sequence[Columns], target: Array, loss: PredictionLoss, ter
         return _by_lbfgs(columns, target, loss, terms)
     settled = Terms.of(
         parties=len(columns),
-        weight=terms.weight,
+        C=terms.C,
         lam=terms.lam,
-        rho=automatic_rho(loss, terms.weight, len(columns)),
+        rho=automatic_rho(loss, terms.C, len(columns)),
         penalty=terms.penalty.name,
         constraint=terms.constraint,
     )
@@ -67,8 +67,8 @@ def _by_lbfgs(
     def value_and_slope(weights: Array) -> tuple[float, Array]:
         parts = np.split(weights, cuts)
         z = np.add.reduce([own.times(x) for own, x in zip(columns, parts, strict=True)], axis=0)
-        value = terms.weight * float(loss.value(z, target).sum())
-        pull = terms.weight * loss.slope(z, target)
+        value = terms.C * float(loss.value(z, target).sum())
+        pull = terms.C * loss.slope(z, target)
         slope = np.concatenate([own.transposed_times(pull) for own in columns])
         return value + terms.lam * terms.penalty.value(weights), slope + terms.lam * weights
 
@@ -175,8 +175,8 @@ def distributed_sgd(
 
 
 def _slope(block: Any, pull: Array, weights: Array, terms: Terms, n: int) -> Array:
-    """A party's gradient of the objective divided by w N."""
-    shrink = terms.lam / (terms.weight * n) * terms.penalty.slope(weights)
+    """A party's gradient of the objective divided by C N."""
+    shrink = terms.lam / (terms.C * n) * terms.penalty.slope(weights)
     return np.asarray(block.T @ pull) + shrink
 
 

@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from dpsvm.svm.rows import core_rows
+from dpsvm.rows import core_rows
 
 Layout = list[NDArray[np.intp]]
 """For each party, the places of its columns in the whole table."""

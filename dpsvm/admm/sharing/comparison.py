@@ -180,7 +180,7 @@ class _Task:
         prediction = _predict(self.columns, weights)
         losses = self.loss.value(prediction, self.target)
         penalty = math.fsum(self.terms.penalty.value(part) for part in weights)
-        objective = self.terms.weight * float(losses.sum()) + self.terms.lam * penalty
+        objective = self.terms.C * float(losses.sum()) + self.terms.lam * penalty
         return Outcome(name, objective, float(losses.mean()), *self._tested(weights))
 
     def _tested(self, weights: list[Array]) -> tuple[float | None, float | None]:

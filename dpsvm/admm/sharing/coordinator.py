@@ -74,9 +74,9 @@ class DivergenceGuard(Remembers):
 class Coordinator(Remembers):
     """The owner of the labels; with S the sum of the contributions,
 
-        z = argmin  w sum_i l(z_i; y_i) - <y, z> + (rho / 2) |S - z|^2,  y <- y + rho (S - z),
+        z = argmin  C sum_i l(z_i; y_i) - <y, z> + (rho / 2) |S - z|^2,  y <- y + rho (S - z),
 
-    which is the proximal map of w l / rho at S + y / rho, sample by sample. The price of the next
+    which is the proximal map of C l / rho at S + y / rho, sample by sample. The price of the next
     round is v = y + rho (S - z). It takes this step once before the first round, with S = 0 and
     y = 0: no message is needed to know that, and the first price already tells of the labels.
 
@@ -120,7 +120,7 @@ class Coordinator(Remembers):
         self.round = 0
         self.bytes_up = self.bytes_down = 0  # of the last messages, all parties together
         self.residuals = Residuals(math.inf, math.inf)
-        self.released_loss = self._loss_of(self.total)  # w sum l(S), from messages and labels
+        self.released_loss = self._loss_of(self.total)  # C sum l(S), from messages and labels
         self.ending: Ending | None = None
         self._parts = np.tile(self.z / terms.kappa, (terms.parties, 1))  # z_m, a row for each party
         self._guard = DivergenceGuard(self.released_loss, proved=terms.proved_to_converge(loss))
@@ -172,7 +172,7 @@ class Coordinator(Remembers):
 
     def _settle(self) -> None:
         rho = self.rho
-        self.z = self.loss.prox(self.total + self.dual / rho, self.target, self.terms.weight / rho)
+        self.z = self.loss.prox(self.total + self.dual / rho, self.target, self.terms.C / rho)
         self.dual = self.dual + rho * (self.total - self.z)
 
     def _broadcast(self, *, keep: bool) -> Broadcast:
@@ -182,7 +182,7 @@ class Coordinator(Remembers):
         return broadcast
 
     def _loss_of(self, prediction: Array) -> float:
-        return self.terms.weight * float(self.loss.value(prediction, self.target).sum())
+        return self.terms.C * float(self.loss.value(prediction, self.target).sum())
 
     def _measure(self, predictions: Sequence[Array]) -> Residuals:
         excess = self.total - self.z

@@ -15,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
+from dpsvm._renamed import SHARING, renamed
 from dpsvm.admm.sharing.base import BaseSharingADMM
 from dpsvm.admm.sharing.regularisers import Ball, Box
 from dpsvm.losses import PREDICTION_LOSSES, PredictionLoss, Squared, make_prediction_loss
@@ -32,26 +33,27 @@ def _has_probabilities(model: SharingADMMClassifier) -> bool:
 class SharingADMMClassifier(ClassifierMixin, BaseSharingADMM):  # type: ignore[misc]
     """A binary linear classifier over columns that several parties hold.
 
-    Minimises w sum_i l(y_i z_i) + lam sum_m R(x_m), z = sum_m D_m x_m, by ADMM sharing (Boyd et al.
+    Minimises C sum_i l(y_i z_i) + lam sum_m R(x_m), z = sum_m D_m x_m, by ADMM sharing (Boyd et al.
     2011, section 7.3; Hu, Liu, Kong and Niu 2019): each round, every party sends one number per
     sample. Nothing else leaves a party.
 
     Parameters
     ----------
-    loss : {"logistic", "hinge", "smooth-hinge", "smooth", "sigmoid", "squared"}, default="logistic"
-        "smooth-hinge" is the Huber hinge, "sigmoid" is not convex, "squared" regresses on +1, -1.
+    loss : {"logistic", "hinge", "huber", "smooth", "sigmoid", "squared"}, default="logistic"
+        "huber" is the hinge with its corner rounded, "sigmoid" is not convex, "squared" regresses
+        on +1, -1.
     width : float, default=0.5
-        Of the rounded corner of "smooth-hinge" and "smooth".
+        Of the rounded corner of "huber" and "smooth".
     penalty : {"l2", "l1", "geman-mcclure"}, default="l2"
         R: half the squared norm, the sum of absolute values, or half of x^2 / (1 + x^2), which is
         not convex.
-    lam, weight : float, default=1.0
-        Of the penalty, and w of the losses. scikit-learn's C is weight / lam.
+    lam, C : float, default=1.0
+        Of the penalty, and of the losses. scikit-learn's C is C / lam.
     method : {"sharing", "jacobi"}, default="sharing"
         "sharing" is kappa = M, the number of parties: it converges for every rho. "jacobi" is
         kappa = 1, the paper's iteration, which can diverge; it is then stopped and says so.
     rho : float or "auto", default="auto"
-        The step. "auto" follows from the loss, w and M.
+        The step. "auto" follows from the loss, C and M.
     kappa : float or None, default=None
         How many times rho a party resists a change of its contribution; None follows ``method``.
     relaxation : float or None, default=None
@@ -74,7 +76,7 @@ class SharingADMMClassifier(ClassifierMixin, BaseSharingADMM):  # type: ignore[m
     epsilon, delta : float or None, default=None
         The budget of the run; with "paper" of one round, epsilon then at most 1. A private mode
         needs both.
-    row_norm, radius, target_bound : float
+    data_norm, radius, target_bound : float
         Public bounds of "row": on the norm of a row, of a party's weights, and of every entry of
         the target of a party's step, to which it is clipped.
     column_norm, target_norm : float
@@ -100,7 +102,7 @@ class SharingADMMClassifier(ClassifierMixin, BaseSharingADMM):  # type: ignore[m
         The weights of each party.
     history_ : History
         Objective, residuals, Lyapunov value, bytes up and down, test loss, of every round.
-    n_iter_, ending_ : int, str
+    n_iter_, stop_reason_ : int, str
         The rounds made, and why there were no more: "converged", "rounds", "diverged", or
         "stopped" by a callback.
     objective_, dual_ : float, ndarray of shape (n_samples,)
@@ -109,8 +111,10 @@ class SharingADMMClassifier(ClassifierMixin, BaseSharingADMM):  # type: ignore[m
         What the run ended with.
     assumptions_ : list of Assumption or None
         With ``diagnose``.
-    epsilon_, delta_, neighbouring_, privacy_guarantee_ : float, float, str, Guarantee, or None
+    message_epsilon_, message_delta_ : float or None
         The guarantee of the messages of one party; None without one.
+    epsilon_, delta_, neighbouring_, privacy_guarantee_ : None
+        Weights come from columns without noise: no guarantee covers the model.
     privacy_report_ : dict or None
         Guarantee, claimed, Corollary 1 and tight figures apart, and what is not protected.
 
@@ -132,6 +136,7 @@ class SharingADMMClassifier(ClassifierMixin, BaseSharingADMM):  # type: ignore[m
         "width": [Interval(Real, 0, None, closed="neither")],
     }
 
+    @renamed(SHARING)
     def __init__(
         self,
         loss: str = "logistic",
@@ -139,7 +144,7 @@ class SharingADMMClassifier(ClassifierMixin, BaseSharingADMM):  # type: ignore[m
         width: float = 0.5,
         penalty: str = "l2",
         lam: float = 1.0,
-        weight: float = 1.0,
+        C: float = 1.0,
         method: str = "sharing",
         rho: float | str = "auto",
         kappa: float | None = None,
@@ -152,7 +157,7 @@ class SharingADMMClassifier(ClassifierMixin, BaseSharingADMM):  # type: ignore[m
         privacy: str | None = None,
         epsilon: float | None = None,
         delta: float | None = None,
-        row_norm: float | None = None,
+        data_norm: float | None = None,
         radius: float | None = None,
         target_bound: float | None = None,
         column_norm: float | None = None,
@@ -169,7 +174,7 @@ class SharingADMMClassifier(ClassifierMixin, BaseSharingADMM):  # type: ignore[m
         super().__init__(
             penalty=penalty,
             lam=lam,
-            weight=weight,
+            C=C,
             method=method,
             rho=rho,
             kappa=kappa,
@@ -182,7 +187,7 @@ class SharingADMMClassifier(ClassifierMixin, BaseSharingADMM):  # type: ignore[m
             privacy=privacy,
             epsilon=epsilon,
             delta=delta,
-            row_norm=row_norm,
+            data_norm=data_norm,
             radius=radius,
             target_bound=target_bound,
             column_norm=column_norm,
@@ -281,7 +286,7 @@ class SharingADMMClassifier(ClassifierMixin, BaseSharingADMM):  # type: ignore[m
 class SharingADMMRegressor(RegressorMixin, BaseSharingADMM):  # type: ignore[misc]
     """A linear regression over columns that several parties hold.
 
-    Minimises w sum_i (z_i - y_i)^2 / 2 + lam sum_m R(x_m), z = sum_m D_m x_m, by ADMM sharing. The
+    Minimises C sum_i (z_i - y_i)^2 / 2 + lam sum_m R(x_m), z = sum_m D_m x_m, by ADMM sharing. The
     machinery, parameters and attributes are those of :class:`SharingADMMClassifier`, but for the
     loss, the classes, and ``coef_`` of shape (n_features,) with a float for ``intercept_``.
 

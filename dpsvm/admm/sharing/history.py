@@ -1,7 +1,7 @@
 """What happened in every round, and what the convergence theory asks for.
 
 The theory paper measures a round by how far it is from a stationary point of the augmented
-Lagrangian L = w sum l(z) + lam sum R(x_m) + <y, S - z> + (rho / 2) |S - z|^2, S = sum D_m x_m:
+Lagrangian L = C sum l(z) + lam sum R(x_m) + <y, S - z> + (rho / 2) |S - z|^2, S = sum D_m x_m:
 
     V^t = sum_m |grad L in x_m|^2 + |grad L in z|^2 + |S - z|^2,    T(eps) = min {t : V^t <= eps}.
 
@@ -35,7 +35,7 @@ class Round:
     """One round. The first block is known to whoever sees the messages; the second is not."""
 
     round: int
-    released_loss: float  # w sum l(S), S the sum of the messages as sent
+    released_loss: float  # C sum l(S), S the sum of the messages as sent
     primal: float  # residuals, relative
     dual: float
     rho: float
@@ -132,7 +132,7 @@ class Recorder:
 
 
 def objective(loss: PredictionLoss, target: Array, parties: Sequence[Party]) -> float:
-    """w sum l(S) + lam sum R(x_m), of the parties' present weights.
+    """C sum l(S) + lam sum R(x_m), of the parties' present weights.
 
     >>> from dpsvm.admm.sharing import Columns, Party, Terms
     >>> from dpsvm.losses import Squared
@@ -143,7 +143,7 @@ def objective(loss: PredictionLoss, target: Array, parties: Sequence[Party]) -> 
     terms = parties[0].terms
     total = np.add.reduce([party.fitted for party in parties], axis=0)
     penalty = math.fsum(terms.penalty.value(party.weights) for party in parties)
-    return terms.weight * float(loss.value(total, target).sum()) + terms.lam * penalty
+    return terms.C * float(loss.value(total, target).sum()) + terms.lam * penalty
 
 
 def lyapunov(coordinator: Coordinator, parties: Sequence[Party]) -> float:
@@ -160,9 +160,9 @@ def lyapunov(coordinator: Coordinator, parties: Sequence[Party]) -> float:
     excess = np.add.reduce([party.fitted for party in parties], axis=0) - z
     price = coordinator.dual + coordinator.rho * excess
     if math.isfinite(loss.smoothness):
-        rest = terms.weight * loss.slope(z, coordinator.target) - price
+        rest = terms.C * loss.slope(z, coordinator.target) - price
     else:
-        rest = z - loss.prox(z + price, coordinator.target, terms.weight)
+        rest = z - loss.prox(z + price, coordinator.target, terms.C)
     gaps = [_gap(party.weights, party.columns.transposed_times(price), terms) for party in parties]
     return math.fsum([*(gap @ gap for gap in gaps), rest @ rest, excess @ excess])
 
@@ -216,8 +216,8 @@ def assumptions(parties: Sequence[Party], loss: PredictionLoss, rho: float) -> l
     party 0: column rank: 2 against 2, holds
     """
     terms = parties[0].terms
-    steepest = terms.weight * loss.smoothness
-    modulus = rho + terms.weight * loss.least_curvature
+    steepest = terms.C * loss.smoothness
+    modulus = rho + terms.C * loss.least_curvature
     found = []
     for party in parties:
         values = eigvalsh(party.columns.gram())

@@ -63,11 +63,11 @@ _CLAIM = (
 )
 
 
-def row_sensitivity(mu: float, radius: float, target_bound: float, row_norm: float = 1.0) -> float:
+def row_sensitivity(mu: float, radius: float, target_bound: float, data_norm: float = 1.0) -> float:
     """How far D x moves, at most, when one row of D is replaced.
 
     mu : lam / (kappa rho); radius : bound on |x|, enforced by the step; target_bound : bound on
-    every |c_i|; row_norm : bound on the norm of a row.
+    every |c_i|; data_norm : bound on the norm of a row.
 
     Lemma: |D x - D' x'| <= sqrt(K^2 / mu + (2 R r)^2), K = R (R r + b). Proof: let d = x - x', and
     let E hold the rows that stay. x and x' minimise over the same ball, so the gradient of each
@@ -79,8 +79,8 @@ def row_sensitivity(mu: float, radius: float, target_bound: float, row_norm: flo
     >>> round(row_sensitivity(mu=1.0, radius=1.0, target_bound=1.0), 4)
     2.8284
     """
-    reach = row_norm * (row_norm * radius + target_bound)
-    return math.hypot(reach / math.sqrt(mu), 2.0 * row_norm * radius) * _STEP
+    reach = data_norm * (data_norm * radius + target_bound)
+    return math.hypot(reach / math.sqrt(mu), 2.0 * data_norm * radius) * _STEP
 
 
 def column_sensitivity(mu: float, column_norm: float, target_norm: float) -> float:
@@ -165,7 +165,7 @@ def composition_table(rounds: int, epsilon: float, delta: float) -> dict[str, fl
 class PublicBounds:
     """The public bounds of the private modes; each mode needs its own and takes no other."""
 
-    row_norm: float | None = None  # R, row
+    data_norm: float | None = None  # R, row
     radius: float | None = None  # r, row
     target_bound: float | None = None  # b, row
     column_norm: float | None = None  # A, column
@@ -193,7 +193,7 @@ class PublicBounds:
 
 
 _NEEDED = {
-    "row": ("row_norm", "radius", "target_bound"),
+    "row": ("data_norm", "radius", "target_bound"),
     "column": ("column_norm", "target_norm"),
     "paper": ("b1", "c1"),
 }
@@ -247,7 +247,7 @@ class GaussianPerturbation:
 class Calibration:
     """The noise of every message of a run, and what the run costs.
 
-    >>> bounds = PublicBounds(row_norm=1.0, radius=1.0, target_bound=2.0)
+    >>> bounds = PublicBounds(data_norm=1.0, radius=1.0, target_bound=2.0)
     >>> terms = Terms.of(parties=2, rho=0.5, constraint=Ball(1.0))
     >>> found = calibrate("row", terms, [66, 57], 20, 1.0, 1e-5, bounds)
     >>> print(found.guarantee)
@@ -295,7 +295,8 @@ class Calibration:
         norms = {"row": columns.row_norms, "column": columns.column_norms}.get(self.mode)
         if norms is None:
             return
-        limit = self.bounds[f"{self.mode}_norm"]
+        name = "data_norm" if self.mode == "row" else "column_norm"
+        limit = self.bounds[name]
         count = columns.n_samples if self.mode == "row" else columns.n_features
         free = columns.n_samples if columns.constant and self.mode == "column" else 0
         mu, largest = self.terms.mu(self.terms.rho), count * limit * limit + free
@@ -307,7 +308,7 @@ class Calibration:
         if np.max(norms(), initial=0.0) > limit * _OVER:  # which one, and by how much, is private
             raise ValueError(
                 f"a {self.mode} of party {party} has a norm above the public bound "
-                f"{self.mode}_norm = {limit:g}"
+                f"{name} = {limit:g}"
             )
 
     def perturbation(self, party: int, noise: Noise) -> GaussianPerturbation:
@@ -409,7 +410,7 @@ def calibrate(
         factor = classical_noise(epsilon, delta)
     else:
         step = (
-            row_sensitivity(mu, given["radius"], given["target_bound"], given["row_norm"])
+            row_sensitivity(mu, given["radius"], given["target_bound"], given["data_norm"])
             if mode == "row"
             else column_sensitivity(mu, given["column_norm"], given["target_norm"])
         )

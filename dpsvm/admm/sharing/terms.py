@@ -20,7 +20,7 @@ RANGE = (1e-100, 1e100)
 class Terms:
     """The terms of a run.
 
-        minimise  w sum_i l(z_i; y_i) + lam sum_m R(x_m)  subject to  z = sum_m D_m x_m,  x_m in X
+        minimise  C sum_i l(z_i; y_i) + lam sum_m R(x_m)  subject to  z = sum_m D_m x_m,  x_m in X
 
     >>> terms = Terms.of(parties=3, rho=0.1)
     >>> terms.kappa
@@ -32,7 +32,7 @@ class Terms:
     """
 
     parties: int  # M
-    weight: float  # w
+    C: float
     lam: float
     rho: float  # the first one, if it adapts
     kappa: float  # how much more than rho a party resists changing its contribution
@@ -46,7 +46,7 @@ class Terms:
         *,
         parties: int,
         rho: float,
-        weight: float = 1.0,
+        C: float = 1.0,
         lam: float = 1.0,
         kappa: float | None = None,
         relaxation: float = 1.0,
@@ -64,7 +64,7 @@ class Terms:
             )
         return cls(
             parties=parties,
-            weight=check_positive(weight, "weight"),
+            C=check_positive(C, "C"),
             lam=check_positive(lam, "lam"),
             rho=check_positive(rho, "rho"),
             kappa=resistance,
@@ -89,7 +89,7 @@ class Terms:
         return self.lam / (self.kappa * rho)
 
 
-def automatic_rho(loss: PredictionLoss, weight: float, parties: int) -> float:
+def automatic_rho(loss: PredictionLoss, C: float, parties: int) -> float:
     """A rho from public numbers: 0.4 of the loss's largest curvature, that of a kink as 1, over M.
 
     z moves freely where its own curvature and rho are alike, and most samples of a fitted model
@@ -97,10 +97,10 @@ def automatic_rho(loss: PredictionLoss, weight: float, parties: int) -> float:
     problem should not depend on how many others there are.
 
     >>> from dpsvm.losses import make_prediction_loss
-    >>> automatic_rho(make_prediction_loss("logistic"), weight=1.0, parties=2)
+    >>> automatic_rho(make_prediction_loss("logistic"), C=1.0, parties=2)
     0.05
     """
-    return 0.4 * weight * min(loss.smoothness, 1.0) / parties
+    return 0.4 * C * min(loss.smoothness, 1.0) / parties
 
 
 def check_positive(value: Any, name: str) -> float:

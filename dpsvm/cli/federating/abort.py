@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dpsvm._streams import atomic_write
 from dpsvm.cli.federating.cast import ROLES
-from dpsvm.cli.options import Flag, UsageError, help_lines, parse
+from dpsvm.cli.options import Flag, UsageError, help_page, parse
 from dpsvm.federation.config import SiteConfig
 from dpsvm.federation.job import check_name
 from dpsvm.federation.store import FolderCopy, RunFolder, StoreError
@@ -20,16 +20,12 @@ FLAGS = (
 
 def help_text() -> str:
     """The help of the subcommand."""
-    return "\n".join(
-        [
-            _USAGE,
-            "",
-            "Gives up a run at a site, for good: the site refuses it from then on. What the run",
-            "was charged stands, since what was sent cannot be taken back. Other sites are not",
-            "told: their coordinator finds that this one refuses.",
-            "",
-            *help_lines(FLAGS),
-        ]
+    return help_page(
+        _USAGE,
+        "Gives up a run at a site, for good: the site refuses it from then on. What the run "
+        "was charged stands, since what was sent cannot be taken back. Other sites are not "
+        "told: their coordinator finds that this one refuses.",
+        ("", FLAGS),
     )
 
 

@@ -18,7 +18,7 @@ from dpsvm.federation.tables import Table
 from dpsvm.frank_wolfe.distributed import DistributedFrankWolfe
 
 _NOT_ALONE = (
-    *("privacy", "epsilon", "delta", "row_norm", "radius", "target_bound", "column_norm"),
+    *("privacy", "epsilon", "delta", "data_norm", "radius", "target_bound", "column_norm"),
     *("target_norm", "b1", "c1"),
 )
 _FRANK_WOLFE = ("rounds", "step")

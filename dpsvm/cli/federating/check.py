@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dpsvm.cli.federating.cast import Cast
 from dpsvm.cli.layout import line, paragraph
-from dpsvm.cli.options import UsageError, parse
+from dpsvm.cli.options import UsageError, help_page, parse
 from dpsvm.federation.charging import COORDINATOR, PARTY, Account
 from dpsvm.federation.config import SiteConfig
 from dpsvm.federation.coordinator import Coordinator
@@ -25,28 +25,24 @@ from dpsvm.privacy.stream import KEY_BYTES, SecretStream
 
 _USAGE = "usage: dpsvm federation check JOB SITE..."
 _BOUNDS = (
-    *("row_norm", "radius", "target_bound", "column_norm", "target_norm"),
-    *("entry_bound", "label_bound", "data_norm"),
+    *("data_norm", "radius", "target_bound", "column_norm", "target_norm"),
+    *("entry_bound", "label_bound"),
 )
 _ROUNDING = 1e-12  # as a ledger allows
 
 
 def help_text() -> str:
     """The help of the subcommand."""
-    return "\n".join(
-        [
-            _USAGE,
-            "",
-            "Reads the files of a job and of all its sites, the coordinator's first, and goes",
-            "through everything that a run checks: terms, tables, rows, sample ids, public bounds,",
-            "settings, budgets. Nothing is trained, charged or written. With one SITE only that",
-            "site's own side is checked, which each site can do at home.",
-            "",
-            "Rows are matched by sample ids: each site sorts its rows by id, and sites compare a",
-            "digest of all the ids under a salt that they share (new-salt makes one). This tells",
-            "whether they have the same samples. It is NOT private set intersection: it finds no",
-            "common subset, and whoever has the salt can test a guessed list of ids.",
-        ]
+    return help_page(
+        _USAGE,
+        "Reads the files of a job and of all its sites, the coordinator's first, and goes "
+        "through everything that a run checks: terms, tables, rows, sample ids, public bounds, "
+        "settings, budgets. Nothing is trained, charged or written. With one SITE only that "
+        "site's own side is checked, which each site can do at home.\n\n"
+        "Rows are matched by sample ids: each site sorts its rows by id, and sites compare a "
+        "digest of all the ids under a salt that they share (new-salt makes one). This tells "
+        "whether they have the same samples. It is NOT private set intersection: it finds no "
+        "common subset, and whoever has the salt can test a guessed list of ids.",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from importlib.util import find_spec
 
-from dpsvm.cli.options import Flag, UsageError, help_lines, parse
+from dpsvm.cli.options import Flag, UsageError, help_page, parse
 from dpsvm.federation.job import Job
 
 _USAGE = "usage: dpsvm federation export-nvflare JOB --output FOLDER"
@@ -15,15 +15,11 @@ FLAGS = (Flag("--output", "output", "the folder to write; required", ("folder",)
 
 def help_text() -> str:
     """The help of the subcommand."""
-    return "\n".join(
-        [
-            _USAGE,
-            "",
-            "Writes the folder of an NVIDIA FLARE job. It names classes of the dpsvm that every",
-            "site has installed, and ships no code and no data.",
-            "",
-            *help_lines(FLAGS),
-        ]
+    return help_page(
+        _USAGE,
+        "Writes the folder of an NVIDIA FLARE job. It names classes of the dpsvm that every "
+        "site has installed, and ships no code and no data.",
+        ("", FLAGS),
     )
 
 

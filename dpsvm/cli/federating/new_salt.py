@@ -8,7 +8,7 @@ import secrets
 from contextlib import suppress
 
 from dpsvm.cli.files import require_folder
-from dpsvm.cli.options import UsageError, parse
+from dpsvm.cli.options import UsageError, help_page, parse
 
 _USAGE = "usage: dpsvm federation new-salt FILE"
 _BYTES = 32
@@ -16,16 +16,13 @@ _BYTES = 32
 
 def help_text() -> str:
     """The help of the subcommand."""
-    return "\n".join(
-        [
-            _USAGE,
-            "",
-            "Writes a fresh random salt of 64 hexadecimal digits that only its owner may read; a",
-            "file that exists is left as it is. Hand the same salt to every site over a channel",
-            "that you trust, and to nobody else: salt_file in [data] names it. Sites compare a",
-            "digest of their ordered sample ids under this salt. That is NOT private set",
-            "intersection: whoever has the salt can test a guessed list of ids.",
-        ]
+    return help_page(
+        _USAGE,
+        "Writes a fresh random salt of 64 hexadecimal digits that only its owner may read; a "
+        "file that exists is left as it is. Hand the same salt to every site over a channel "
+        "that you trust, and to nobody else: salt_file in [data] names it. Sites compare a "
+        "digest of their ordered sample ids under this salt. That is NOT private set "
+        "intersection: whoever has the salt can test a guessed list of ids.",
     )
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import csv
 import warnings
 from collections.abc import Sequence
-from textwrap import wrap
 from typing import Any
 
 import numpy as np
 
 from dpsvm.cli.federating.cast import Cast
-from dpsvm.cli.options import Flag, UsageError, help_lines, parse
+from dpsvm.cli.options import Flag, UsageError, help_page, parse
 from dpsvm.cli.outputs import check_outputs
 from dpsvm.data import atomic_write
 from dpsvm.federation.config import SiteConfig
@@ -33,20 +32,15 @@ FLAGS = (
 
 def help_text() -> str:
     """The help of the subcommand."""
-    return "\n".join(
-        [
-            _USAGE,
-            "",
-            "Predicts the samples of the [predict] files of all sites. The algorithm of JOB is",
-            '"predict", and its settings name the finished run: model = RUN. Beware:',
-            *wrap(f"{WARNING}.", 88),
-            "",
-            "Writes a line for each sample, in the order of the ids: its id, if there are ids, a",
-            "comma, and its label, or its score in a regression. A node of a network has the whole",
-            "model and predicts by itself: give its SITE alone.",
-            "",
-            *help_lines(FLAGS),
-        ]
+    return help_page(
+        _USAGE,
+        "Predicts the samples of the [predict] files of all sites. The algorithm of JOB is "
+        '"predict", and its settings name the finished run: model = RUN. Beware: '
+        f"{WARNING}.\n\n"
+        "Writes a line for each sample, in the order of the ids: its id, if there are ids, a "
+        "comma, and its label, or its score in a regression. A node of a network has the whole "
+        "model and predicts by itself: give its SITE alone.",
+        ("", FLAGS),
     )
 
 

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from dpsvm.cli.federating.cast import Cast
-from dpsvm.cli.options import Flag, UsageError, help_lines, parse
+from dpsvm.cli.options import Flag, UsageError, help_page, parse
 
 _USAGE = "usage: dpsvm federation run-mpi JOB SITE... [--resume]"
 _MODULE = "dpsvm.federation.mpi"
@@ -20,16 +20,12 @@ FLAGS = (Flag("--resume", "resume", "go on with a run that was interrupted", def
 
 def help_text() -> str:
     """The help of the subcommand."""
-    return "\n".join(
-        [
-            _USAGE,
-            "",
-            "Runs a job by mpirun: one process for the coordinator, whose SITE is the first, and",
-            "one for each party. It is for the machines of one organisation: every process may",
-            "read the files of its own site only, but MPI does not know who is who.",
-            "",
-            *help_lines(FLAGS),
-        ]
+    return help_page(
+        _USAGE,
+        "Runs a job by mpirun: one process for the coordinator, whose SITE is the first, and "
+        "one for each party. It is for the machines of one organisation: every process may "
+        "read the files of its own site only, but MPI does not know who is who.",
+        ("", FLAGS),
     )
 
 

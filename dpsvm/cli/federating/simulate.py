@@ -14,7 +14,7 @@ from dpsvm.cli.federating.cast import Cast
 from dpsvm.cli.federating.check import rehearse
 from dpsvm.cli.interrupt import prompt_interrupt
 from dpsvm.cli.layout import line, paragraph, table
-from dpsvm.cli.options import Flag, UsageError, help_lines, parse
+from dpsvm.cli.options import Flag, UsageError, help_page, parse
 from dpsvm.cli.outputs import check_outputs
 from dpsvm.data import atomic_write
 from dpsvm.federation.coordinator import Coordinator, Turn
@@ -46,18 +46,14 @@ FLAGS = (
 
 def help_text() -> str:
     """The help of the subcommand."""
-    return "\n".join(
-        [
-            _USAGE,
-            "",
-            "Runs a job to its end with all of its sites in one process. Each site has its own",
-            "data, ledger and state folder, as across organisations: budgets are charged, and",
-            "snapshots and models are kept. The first SITE is the coordinator's. Prints metrics of",
-            "the rounds, budgets before and after, the guarantee, and beside the joint model what",
-            "the label owner would have had from its own columns without the others.",
-            "",
-            *help_lines(FLAGS),
-        ]
+    return help_page(
+        _USAGE,
+        "Runs a job to its end with all of its sites in one process. Each site has its own "
+        "data, ledger and state folder, as across organisations: budgets are charged, and "
+        "snapshots and models are kept. The first SITE is the coordinator's. Prints metrics of "
+        "the rounds, budgets before and after, the guarantee, and beside the joint model what "
+        "the label owner would have had from its own columns without the others.",
+        ("", FLAGS),
     )
 
 
@@ -120,7 +116,7 @@ class _Outcome:
     def lines(self) -> list[str]:
         """All of it, for a reader."""
         job, result = self.cast.job, self.result
-        ended = f"{result['rounds']} rounds ({result['ending']})"
+        ended = f"{result['rounds']} rounds ({result['stop_reason']})"
         lines = [
             line("run", f"{job.run}, {job.algorithm}, of {', '.join(job.parties)}"),
             line("ended", f"{ended}{'' if self.reason is None else f'; {self.reason}'}"),
@@ -225,7 +221,7 @@ def rounds_of(job: Job) -> int:
     if job.algorithm == "sharing":
         return int(sharing_of(job).rounds)
     if job.algorithm == "network":
-        return int(network_of(job).iterations)
+        return int(network_of(job).rounds)
     return int(solver_of(job).rounds or 0)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dpsvm.cli.federating.cast import ROLES, budget_of, progress_words
 from dpsvm.cli.layout import line
-from dpsvm.cli.options import UsageError, parse
+from dpsvm.cli.options import UsageError, help_page, parse
 from dpsvm.federation.config import SiteConfig
 from dpsvm.federation.job import check_name
 from dpsvm.federation.store import FolderCopy, StoreError
@@ -21,15 +21,12 @@ _LABEL = "federation run "
 
 def help_text() -> str:
     """The help of the subcommand."""
-    return "\n".join(
-        [
-            _USAGE,
-            "",
-            "Prints every run of a site, or one: in which role, the last round that it holds,",
-            "whether it has ended, its files, what it was charged, and the budget that is left.",
-            "Only reads, also while a process has the run. The exit code is 2 if anything that is",
-            "kept is broken.",
-        ]
+    return help_page(
+        _USAGE,
+        "Prints every run of a site, or one: in which role, the last round that it holds, "
+        "whether it has ended, its files, what it was charged, and the budget that is left. "
+        "Only reads, also while a process has the run. The exit code is 2 if anything that is "
+        "kept is broken.",
     )
 
 

@@ -22,7 +22,7 @@ from dpsvm.privacy.audit.session import Session, first_look
 from dpsvm.privacy.audit.statistics import Meter, Statistic, nonzeros_of
 from dpsvm.privacy.audit.worlds import WITH, Worlds, make_worlds, most_influential
 from dpsvm.report.progress import runs_progress
-from dpsvm.svm.threads import thread_count
+from dpsvm.threads import thread_count
 
 FEWEST_RUNS = 20
 """Fewer runs than this, of the pilot or of the test, are refused."""

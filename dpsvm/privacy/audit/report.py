@@ -10,9 +10,9 @@ import numpy as np
 from dpsvm.privacy.audit.result import AuditResult, rounded_down
 from dpsvm.privacy.audit.worlds import WITH, WITHOUT
 
-WIDTH = 100
+WIDTH = 80
 _MARGIN = 12
-_COLUMNS = 80
+_COLUMNS = WIDTH - _MARGIN
 _SHADES = " .:-=+*#%@"
 _RELATIONS = {"add-remove": "add or remove one record", "replace": "replace one record"}
 

@@ -1,0 +1,176 @@
+"""``dpsvm data``: scikit-learn's own data sets as files, so that every command can be tried."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import os
+from collections.abc import Iterator, Sequence
+from io import StringIO
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpsvm.cli.files import require_folder
+from dpsvm.cli.layout import line
+from dpsvm.cli.options import Flag, UsageError, help_page, meant, number, one_of, parse, whole
+from dpsvm.data import atomic_write, dump_libsvm
+
+Rows = NDArray[np.float64]
+
+SETS = {
+    "breast-cancer": "569 rows, 30 features, labels -1 (malignant) and 1 (benign)",
+    "iris": "150 rows, 4 features, labels 0 to 2",
+    "wine": "178 rows, 13 features, labels 0 to 2",
+    "digits": "1797 rows, 64 features, labels 0 to 9",
+    "diabetes": "442 rows, 10 features, a number to predict",
+}
+_USAGE = "usage: dpsvm data NAME [FILE] [flags], or dpsvm data"
+_SCALES = ("none", "range", "standard")
+
+
+def _names(text: str) -> tuple[str, ...]:
+    names = tuple(text.split(","))
+    if len(set(names)) < len(names) or not all(name.isidentifier() for name in names):
+        raise ValueError(f"{text!r} is not a list of different names, like clinic,lab")
+    return names
+
+
+FLAGS = (
+    Flag(
+        "--split",
+        "share",
+        "draw this share of the rows at random for a test file of their own, FILE.t",
+        ("x",),
+        number("a number between 0 and 1", lambda value: 0.0 < value < 1.0),
+    ),
+    Flag("--seed", "seed", "of --split, and of the orders of --parties", ("n",), whole(0), 0),
+    Flag(
+        "--scale",
+        "scale",
+        "range: features to [-1, 1]; standard: mean 0 and variance 1, numbers to predict too",
+        ("how",),
+        one_of(_SCALES),
+        default=_SCALES[0],
+    ),
+    Flag(
+        "--parties",
+        "parties",
+        "write a table NAME.csv for each of these parties instead, for dpsvm federation: a share "
+        "of the columns and the ids, in an order of its own; the first has the labels too",
+        ("name,...",),
+        _names,
+    ),
+    Flag("--force", "force", "write over files that exist", default=False),
+)
+
+
+def help_text() -> str:
+    """The help of the command."""
+    return help_page(
+        _USAGE,
+        "Writes one of the data sets that come with scikit-learn to FILE (default: NAME), in "
+        "LIBSVM's format. Without a NAME: lists them. A file that exists is left as it is.",
+        ("Data sets", [Flag(name, name, meaning) for name, meaning in SETS.items()]),
+        ("Flags", FLAGS),
+        ending="The scales are taken from all rows of the set: fine for trying things out. A real "
+        "guarantee needs ranges that were public before.",
+    )
+
+
+def run(arguments: list[str]) -> None:
+    """Carry out the command."""
+    values, operands = parse(arguments, FLAGS)
+    if not operands:
+        print("\n".join(line(name, meaning) for name, meaning in SETS.items()))
+        return
+    name, path = operands[0], (operands[1:] or operands)[0]
+    if name not in SETS:
+        hint = meant(name, SETS) or f": use {', '.join(SETS)}"
+        raise UsageError(f"unknown data set {name!r}{hint}")
+    if len(operands) > 2:
+        raise UsageError(f"unexpected {operands[2]!r} ({_USAGE})")
+    parties: tuple[str, ...] = values["parties"] or ()
+    if parties and len(operands) == 2:
+        raise UsageError("--parties names the files: no FILE goes with it")
+    X, y, columns = _load(name, values["scale"])
+    if len(parties) > len(columns):
+        raise UsageError(f"--parties: {len(parties)} cannot share {len(columns)} columns")
+    rng = np.random.default_rng(values["seed"])
+    parts = _parts(len(y), values["share"], rng)
+    names = [f"{one}{ending}.csv" for ending in parts for one in parties]
+    names = names or [f"{path}{ending}" for ending in parts]
+    _require_new(names, force=values["force"])
+    told = f", of a split by seed {values['seed']}" if len(parts) > 1 else ""
+    files = iter(names)
+    for rows in parts.values():
+        count = f"{len(rows)} rows{told}"
+        if not parties:
+            file = next(files)
+            dump_libsvm(X[rows], y[rows], file)
+            print(line(file, count))
+        for own in np.array_split(np.arange(len(columns)), len(parties)) if parties else ():
+            file, labels = next(files), y if own[0] == 0 else None
+            with atomic_write(file) as text:
+                text.write(_table(X, labels, columns, own, rng.permutation(rows)))
+            more = "" if labels is None else " and the labels"
+            print(line(file, f"{count}: {len(own)} columns{more}; the ids are sample"))
+
+
+def _load(name: str, scale: str) -> tuple[Rows, Rows, list[str]]:
+    from sklearn import datasets
+
+    found: Any = getattr(datasets, f"load_{name.replace('-', '_')}")()
+    X, y = np.asarray(found.data, dtype=np.float64), np.asarray(found.target, dtype=np.float64)
+    if len(found.get("target_names", ())) == 2:
+        y = 2.0 * y - 1.0
+    if scale == "standard":
+        X = _divided(X - X.mean(axis=0), X.std(axis=0))
+        y = (y - y.mean()) / y.std() if name == "diabetes" else y
+    elif scale == "range":
+        low, high = X.min(axis=0), X.max(axis=0)
+        X = _divided(2.0 * X - low - high, high - low)
+    return X, y, list(map(str, found.feature_names))
+
+
+def _divided(X: Rows, by: Rows) -> Rows:
+    """Columns divided by numbers; a constant column is 0."""
+    return np.where(by > 0, X / np.where(by > 0, by, 1.0), 0.0)
+
+
+def _parts(n: int, share: float | None, rng: np.random.Generator) -> dict[str, NDArray[np.intp]]:
+    """The rows of each file by what is added to its name."""
+    if share is None:
+        return {"": np.arange(n)}
+    order = rng.permutation(n)
+    held_out = min(max(round(share * n), 1), n - 1)
+    return {"": np.sort(order[held_out:]), ".t": np.sort(order[:held_out])}
+
+
+def _table(
+    X: Rows, y: Rows | None, columns: Sequence[str], own: NDArray[np.intp], rows: NDArray[np.intp]
+) -> str:
+    """A party's table as CSV: ids, perhaps labels, and its columns."""
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["sample", *(["label"] if y is not None else []), *(columns[i] for i in own)])
+    writer.writerows(_fields(X, y, own, rows))
+    return text.getvalue()
+
+
+def _fields(
+    X: Rows, y: Rows | None, own: NDArray[np.intp], rows: NDArray[np.intp]
+) -> Iterator[list[str]]:
+    for row in rows:
+        label = [] if y is None else [f"{y[row]:.17g}"]
+        yield [f"s{row:04}", *label, *(repr(float(value)) for value in X[row, own])]
+
+
+def _require_new(paths: Sequence[str], *, force: bool) -> None:
+    """Refuse, before anything is written, files that could not be, or that exist."""
+    for path in paths:
+        require_folder(path)
+        if os.path.exists(path) and not force:
+            reason = "there is a file already, left as it is; --force writes over it"
+            raise FileExistsError(errno.EEXIST, reason, path)
