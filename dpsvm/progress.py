@@ -16,7 +16,7 @@ def visible() -> bool:
 
     A terminal without rich is told, once, what to install.
     """
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         return False
     from importlib.util import find_spec
 

@@ -47,6 +47,8 @@ def run(arguments: list[str]) -> None:
     path = one_operand(operands, "FILE", _USAGE)
     if values["save"] is not None and values["restore"] is not None:
         raise UsageError("-s and -r cannot be used together")
+    if sys.stdout is None:
+        raise UsageError("standard output, where the scaled file goes, is closed")
     if values["save"] is not None:
         require_folder(values["save"])
     X, y = read_libsvm(path)
