@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import doctest
 import pickle
-import pkgutil
-from importlib import import_module
 from types import SimpleNamespace
 
 import clarabel
@@ -27,7 +24,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso, LogisticRegression
 from sklearn.svm import LinearSVC
 
-import dpsvm.admm.sharing
 from dpsvm.admm.sharing import Columns, Contribution, Coordinator, Terms, run
 from dpsvm.admm.sharing.coordinator import DivergenceGuard
 from dpsvm.admm.sharing.history import History, Recorder, assumptions, lyapunov, objective
@@ -37,13 +33,6 @@ from dpsvm.data import load_libsvm
 from dpsvm.losses import Squared, make_prediction_loss
 
 CONVEX = ("logistic", "hinge", "huber", "smooth", "squared")
-
-
-@pytest.mark.parametrize(
-    "module", [module.name for module in pkgutil.iter_modules(dpsvm.admm.sharing.__path__)]
-)
-def test_docstring_examples_run(module):
-    assert doctest.testmod(import_module(f"dpsvm.admm.sharing.{module}")).failed == 0
 
 
 # The same iteration as others

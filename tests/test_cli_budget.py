@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import doctest
 import json
 
 import pytest
 
-import dpsvm.cli.budget
 from dpsvm.cli import main
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.accounting import Gaussian, Pure
@@ -20,10 +18,6 @@ def folder(tmp_path, monkeypatch):
     BudgetAccountant(1.0, path="ledger", create=True)
     (tmp_path / "notes").write_text("my notes\n")
     return tmp_path
-
-
-def test_docstring_examples_run():
-    assert doctest.testmod(dpsvm.cli.budget).failed == 0
 
 
 def test_a_ledger_is_begun_and_shown(capsys):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import json
 import os
 import re
@@ -83,24 +82,6 @@ def begin_ledger(epsilon, relation):
     """A ledger file of delta 1e-5."""
     words = ["--epsilon", str(epsilon), "--delta", "1e-5", "--neighbouring", relation, "ledger"]
     assert main(["budget", "create", *words]) == 0
-
-
-@pytest.mark.parametrize(
-    "module",
-    [
-        dpsvm.cli.distributed,
-        dpsvm.cli.distributed_flags,
-        dpsvm.cli.linear_model,
-        dpsvm.cli.wording,
-        dpsvm.cli.layout,
-        dpsvm.cli.outputs,
-        dpsvm.frank_wolfe.comparison,
-    ],
-)
-def test_docstring_examples_run(module):
-    found = doctest.testmod(module)
-    assert found.attempted > 0
-    assert found.failed == 0
 
 
 class TestTheModel:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import doctest
-import importlib
 import json
 import math
-import pkgutil
 
 import numpy as np
 import pytest
@@ -15,8 +12,6 @@ from shared_data import SHARED, needs_data
 from sklearn.datasets import make_classification
 from sklearn.metrics import f1_score, matthews_corrcoef, roc_auc_score
 
-import dpsvm.comparison
-import dpsvm.report
 from dpsvm import compare
 from dpsvm.comparison import Comparison, Dataset, Journal, Plan, Scores, Setting, Task, grid
 from dpsvm.comparison.boundary import boundary
@@ -24,12 +19,6 @@ from dpsvm.comparison.curves import curves
 from dpsvm.comparison.scores import auc, auc_stable
 from dpsvm.comparison.words import undrawn
 from dpsvm.data import load_libsvm
-
-MODULES = [
-    f"{package.__name__}.{module.name}"
-    for package in (dpsvm.comparison, dpsvm.report)
-    for module in pkgutil.iter_modules(package.__path__)
-]
 
 
 @pytest.fixture(scope="module")
@@ -40,11 +29,6 @@ def blobs():
 @pytest.fixture(scope="module")
 def found(blobs):
     return compare(*blobs, sigma=[0.1, 0.7], shrinking=[True, False], runs=3, name="blobs")
-
-
-@pytest.mark.parametrize("name", MODULES)
-def test_docstring_examples_run(name):
-    assert doctest.testmod(importlib.import_module(name)).failed == 0
 
 
 @needs_data

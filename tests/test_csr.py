@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import doctest
-
 import numpy as np
 import pytest
 from scipy import sparse
 
-import dpsvm._csr
 from dpsvm import _core
 from dpsvm._csr import Csr, is_sparse
 
@@ -24,10 +21,6 @@ def assert_same(ours: Csr, theirs: sparse.csr_array) -> None:
     for name in ("data", "indices", "indptr"):
         assert np.array_equal(getattr(ours, name), getattr(theirs, name)), name
     assert ours.indices.dtype == ours.indptr.dtype == np.int32
-
-
-def test_docstrings() -> None:
-    assert doctest.testmod(dpsvm._csr).failed == 0
 
 
 @pytest.mark.parametrize(

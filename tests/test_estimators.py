@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
-import importlib
 import os
 import pickle
 import subprocess
@@ -31,24 +29,6 @@ from dpsvm.threads import thread_count
 ALL = (SVC, NuSVC, SVR, NuSVR, OneClassSVM)
 FITTED = ("support_", "n_support_", "dual_coef_", "intercept_", "n_iter_", "objective_")
 
-MODULES = (
-    "dpsvm",
-    "dpsvm.warnings",
-    "dpsvm.svm",
-    "dpsvm.svm.base",
-    "dpsvm.svm.callbacks",
-    "dpsvm.svm.classification",
-    "dpsvm.svm.classifier",
-    "dpsvm.svm.expansion",
-    "dpsvm.svm.fitted",
-    "dpsvm.svm.one_class",
-    "dpsvm.svm.parameters",
-    "dpsvm.svm.regression",
-    "dpsvm.rows",
-    "dpsvm.threads",
-    "dpsvm.svm.voting",
-)
-
 
 @pytest.fixture
 def blobs():
@@ -61,12 +41,6 @@ def assert_identical(first, second):
         a, b = getattr(first, name), getattr(second, name)
         a, b = (v.toarray() if sp.issparse(v) else v for v in (a, b))
         np.testing.assert_array_equal(a, b, err_msg=name)
-
-
-@pytest.mark.parametrize("name", MODULES)
-def test_docstring_examples_run(name):
-    results = doctest.testmod(importlib.import_module(name))
-    assert results.failed == 0
 
 
 class TestReports:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import importlib
 import importlib.util
 import os
@@ -206,8 +205,3 @@ def test_more_bytes_than_allowed_are_not_received() -> None:
 
     with pytest.raises(RuntimeError, match=f"rank 1 sent {LARGEST + 1} bytes, the limit is"):
         MpiRunner(Huge()).receive(1)
-
-
-@with_mpi
-def test_documentation() -> None:
-    assert doctest.testmod(importlib.import_module("dpsvm.federation.mpi")).failed == 0

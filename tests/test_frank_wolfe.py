@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import doctest
 import re
-from importlib import import_module
 from itertools import combinations, product
 
 import clarabel
@@ -45,27 +43,6 @@ from dpsvm.frank_wolfe import (
     product_of_balls,
     uniform_serial,
 )
-
-MODULES = [
-    *(
-        "checks",
-        "sets",
-        "products",
-        "samplings",
-        "objectives",
-        "steps",
-        "history",
-        "core",
-        "curvature",
-    ),
-    *("blocks", "solvers", "pairwise"),
-]
-
-
-@pytest.mark.parametrize("module", MODULES)
-def test_the_examples_of_the_documentation_run(module):
-    assert doctest.testmod(import_module(f"dpsvm.frank_wolfe.{module}")).failed == 0
-
 
 # Sets
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import doctest
 import re
 import warnings
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -29,10 +27,6 @@ PARTIES = {
     "rounds": 10,
     "sketch": 20,
 }
-
-
-def test_the_examples_of_the_documentation_run():
-    assert doctest.testmod(import_module("dpsvm.frank_wolfe.estimator")).failed == 0
 
 
 @estimator_checks.parametrize_with_checks([FrankWolfeLasso(radius=5.0, max_iter=200)])

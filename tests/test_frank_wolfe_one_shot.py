@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import doctest
 import re
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -20,10 +18,6 @@ from dpsvm.privacy.accounting import Gaussian, epsilon_of, gaussian_mu
 
 RUN = {"radius": 0.7, "sketch": 30, "max_iter": 50}
 PRIVATE = {"epsilon": 1.0, "delta": 1e-5, "entry_bound": 1.0, "public_labels": True}
-
-
-def test_the_examples_of_the_documentation_run():
-    assert doctest.testmod(import_module("dpsvm.frank_wolfe.one_shot")).failed == 0
 
 
 def test_it_minimises_what_proposals_minimise_and_sends_every_column_once():

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import doctest
 import math
 import re
 import warnings
 from dataclasses import replace
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -49,11 +47,6 @@ from dpsvm.warnings import PrivacyLeakWarning
 BOTH = {"radius": 0.7, "rounds": 10, "epsilon": 1.0, "delta": 1e-5, "entry_bound": 1.0}
 RUN = BOTH | {"label_bound": 1.0}
 SPLIT = BOTH | {"sketch": 20, "public_labels": True}
-
-
-@pytest.mark.parametrize("module", ["privacy", "private", "theory"])
-def test_the_examples_of_the_documentation_run(module):
-    assert doctest.testmod(import_module(f"dpsvm.frank_wolfe.{module}")).failed == 0
 
 
 # Samplers

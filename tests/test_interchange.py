@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import pickle
 import warnings
 from collections.abc import Callable
@@ -69,11 +68,6 @@ def assert_alike(one: Any, other: Any, X: Any, *, tol: float = 1e-12) -> None:
 
 def dense(table: Any) -> Any:
     return table.toarray() if sp.issparse(table) else table
-
-
-@pytest.mark.parametrize("module", [dpsvm.svm.interchange, dpsvm.svm.fitted])
-def test_docstring_examples_run(module: Any) -> None:
-    assert doctest.testmod(module).failed == 0
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import doctest
-
 import numpy as np
 import pytest
 
-import dpsvm.losses
 from dpsvm.losses import (
     LOSSES,
     PREDICTION_LOSSES,
@@ -24,10 +21,6 @@ from dpsvm.losses import (
 MARGINS = np.linspace(-6.0, 6.0, 24_001)
 SMOOTH = [HuberHinge(0.5), HuberHinge(2.0), SmoothHinge(0.5), SmoothHinge(1.0), Logistic()]
 ALL = [Hinge(), *SMOOTH]
-
-
-def test_docstring_examples_run():
-    assert doctest.testmod(dpsvm.losses).failed == 0
 
 
 @pytest.mark.parametrize("loss", SMOOTH, ids=repr)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import importlib
 import os
 import pickle
@@ -61,10 +60,6 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
     monkeypatch.syspath_prepend(tmp_path)
     yield importlib.import_module("users_module")
     del sys.modules["users_module"]
-
-
-def test_docstring_examples_run() -> None:
-    assert doctest.testmod(dpsvm.patching).failed == 0
 
 
 @pytest.mark.parametrize("name", NAMES)

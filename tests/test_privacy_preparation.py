@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import pickle
 
 import numpy as np
@@ -12,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-import dpsvm.privacy.preparation
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.preparation import Preparation, RandomFourierFeatures, clip_rows, row_norms
 
@@ -21,10 +19,6 @@ finite = st.floats(-1e300, 1e300, allow_subnormal=False)
 
 def exact_norms(rows):
     return np.sqrt(np.square(rows.astype(np.longdouble)).sum(axis=1))
-
-
-def test_docstring_examples_run():
-    assert doctest.testmod(dpsvm.privacy.preparation).failed == 0
 
 
 @given(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import doctest
 import json
 import math
 import pickle
@@ -54,10 +53,6 @@ def quiet(model, X, y):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)
         return model.fit(X, y)
-
-
-def test_docstring_examples_run():
-    assert doctest.testmod(dpsvm.privacy.estimators).failed == 0
 
 
 class TestGuarantee:

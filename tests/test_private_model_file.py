@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import doctest
 import json
 import math
 import warnings
@@ -15,7 +14,6 @@ from libsvm_tools import needs_libsvm, run_tool
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
 
-import dpsvm.privacy.model_file
 from dpsvm._streams import is_json
 from dpsvm.data import dump_libsvm
 from dpsvm.privacy.accountant import BudgetAccountant
@@ -51,10 +49,6 @@ def numbers_of(value):
     if isinstance(value, list):
         return [number for item in value for number in numbers_of(item)]
     return [value] if isinstance(value, (int, float)) and not isinstance(value, bool) else []
-
-
-def test_docstring_examples_run():
-    assert doctest.testmod(dpsvm.privacy.model_file).failed == 0
 
 
 @pytest.mark.parametrize("k", [2, 3, 5])
