@@ -1,7 +1,7 @@
 """Every fenced block of every README runs as it stands, in its order, from an empty folder.
 
-A block of TOML is a file, named by its first line. The block that installs dpsvm is not run here, but
-by those who try the first screen: .ci/run runs its second line.
+A block of TOML is a file, named by its first line. The block that installs dpsvm is not run here,
+but by those who try the first screen: .ci/run runs its second line.
 """
 
 from __future__ import annotations
