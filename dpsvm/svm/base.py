@@ -23,7 +23,7 @@ from dpsvm.svm.callbacks import Subtasks, print_reports
 from dpsvm.svm.fitted import FittedSVM, Floats, Kernel
 from dpsvm.svm.parameters import CLASSIFIERS, RANDOM_SELECTORS, TABLE, Parameters
 from dpsvm.svm.patience import Patience, stall_notice
-from dpsvm.svm.rows import FLOAT_TYPES, core_rows, scale_gamma
+from dpsvm.svm.rows import FLOAT_TYPES, lies_in_rows, rows_to_read, scale_gamma
 from dpsvm.svm.solving import NOT_FINITE, CoreFit
 from dpsvm.svm.threads import thread_count
 from dpsvm.svm.warm_start import Previous
@@ -227,7 +227,8 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
             return X, y
         if sp.issparse(X) and self.kernel == "precomputed":
             raise TypeError("Sparse precomputed kernels are not supported.")
-        form = {"dtype": FLOAT_TYPES, "order": "C", "accept_sparse": "csr"}
+        order = None if lies_in_rows(X) else "C"
+        form = {"dtype": FLOAT_TYPES, "order": order, "accept_sparse": "csr"}
         if supervised:
             X, y = validate_data(self, X, y, **form)
         else:
@@ -237,7 +238,7 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
                 "Precomputed matrix must be a square matrix. "
                 f"Input is a {X.shape[0]}x{X.shape[1]} matrix."
             )
-        return core_rows(X), y
+        return rows_to_read(X), y
 
     def _targets(self, y: Any, kept: Rows | None) -> Floats | None:
         """Return what the core takes as y, for the rows kept."""
