@@ -19,7 +19,7 @@ struct KernelSpec {
   int degree = 3;
 };
 
-// Dot products s = <x, z> to kernel values, rounded to the type of `out`, which may be `s`:
+// Dot products s = <x, z> to kernel values, rounded to the type of `out`, which may be `s` or `squared`:
 //   linear s, poly (gamma s + coef0)^degree, rbf exp(-gamma (|x|^2 + |z|^2 - 2 s)), sigmoid tanh(gamma s + coef0).
 // `squared_x` is |x|^2 and squared[j] is |z_j|^2; only rbf reads them.
 template <class T, class Out>

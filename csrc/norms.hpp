@@ -55,18 +55,25 @@ std::vector<T> squared_norms(const Matrix& matrix, const std::vector<Index>& row
   return out;
 }
 
-// Between two compressed rows: the entries [e, e_end) and [f, f_end).
-template <class V, class I>
-double squared_distance(const V* values, const I* columns, Index e, Index e_end, Index f, Index f_end) {
+// Between two compressed rows of n and m entries; the terms are added in ascending order of the columns.
+template <class V, class W, class I>
+double squared_distance(const V* x, const I* columns, Index n, const W* z, const I* others, Index m) {
   double sum = 0.0;
-  while (e < e_end || f < f_end) {
-    const bool left = e < e_end && (f == f_end || columns[e] <= columns[f]);
-    const bool right = f < f_end && (e == e_end || columns[f] <= columns[e]);
-    const double difference =
-        (left ? static_cast<double>(values[e++]) : 0.0) - (right ? static_cast<double>(values[f++]) : 0.0);
+  Index e = 0, f = 0;
+  while (e < n || f < m) {
+    const bool left = e < n && (f == m || columns[e] <= others[f]);
+    const bool right = f < m && (e == n || others[f] <= columns[e]);
+    const double difference = (left ? static_cast<double>(x[e++]) : 0.0) - (right ? static_cast<double>(z[f++]) : 0.0);
     sum += difference * difference;
   }
   return sum;
+}
+
+template <class V, class I>
+double squared_distance(const CsrView<V, I>& view, Index i, Index j) {
+  const Index a = view.begin(i), b = view.begin(j);
+  return squared_distance(view.values + a, view.columns + a, view.end(i) - a, view.values + b, view.columns + b,
+                          view.end(j) - b);
 }
 
 }  // namespace dpsvm

@@ -42,11 +42,6 @@ double squared_distance(const DenseView<V>& view, Index i, Index j) {
   return std::accumulate(sums, sums + kSums, 0.0);
 }
 
-template <class V, class I>
-double squared_distance(const CsrView<V, I>& view, Index i, Index j) {
-  return dpsvm::squared_distance(view.values, view.columns, view.begin(i), view.end(i), view.begin(j), view.end(j));
-}
-
 }  // namespace
 
 struct SinglePrecision::Anchor {

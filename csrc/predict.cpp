@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "distances.hpp"
 #include "norms.hpp"
 #include "precision.hpp"
 #include "samples.hpp"
@@ -18,8 +19,18 @@ namespace {
 constexpr Index kBlockBytes = Index{1} << 19;
 constexpr Index kMaxQueries = 64;
 
+// As many where support vectors are laid out anew for each block.
+constexpr Index kFarBlockBytes = Index{1} << 22;
+
 // Queries that loops take at once.
 constexpr Index kWhole = 4;
+
+// Dot products are used for rows with gamma |x|^2 up to this: their kernel values of rbf are off by about as many times
+// 2^-53. (So are they where the support vector is longer: it is the farther away, and its kernel value the smaller.)
+constexpr double kNear = 16;
+
+// Whole numbers with squared norms up to this have exact dot products.
+constexpr double kExact = 0x1p51;
 
 // Weight vectors together may be this long; beyond, support vectors are multiplied one by one.
 constexpr Index kMostWeights = Index{1} << 22;
@@ -94,16 +105,31 @@ bool in_pieces(Index queries, Index at_once, ThreadPool& pool, Watch& watch, con
   return !cancelled;
 }
 
-// Whether all entries are 0 or 1.
-bool all_are_sets(const Matrix& matrix) {
+// Whether all entries that are not zero are so.
+template <class Test>
+bool all_entries(const Matrix& matrix, const Test& test) {
   return std::visit(
-      [](const auto& view) {
-        bool sets = true;
-        for (Index i = 0; sets && i < view.rows; ++i)
-          for_each_entry(view, i, [&](Index, auto value) { sets &= value == 1; });
-        return sets;
+      [&](const auto& view) {
+        bool all = true;
+        for (Index i = 0; all && i < view.rows; ++i)
+          for_each_entry(view, i, [&](Index, auto value) { all &= test(value); });
+        return all;
       },
       matrix);
+}
+
+bool all_are_sets(const Matrix& matrix) {
+  return all_entries(matrix, [](auto value) { return value == 1; });
+}
+
+bool all_are_whole(const Matrix& matrix) {
+  return all_entries(matrix, [](auto value) { return value == std::floor(value); });
+}
+
+// So many that their lines fit.
+Index queries_at_once(Index line_bytes, Index block_bytes) {
+  const Index fitting = std::clamp<Index>(block_bytes / line_bytes, 1, kMaxQueries);
+  return fitting < kWhole ? fitting : fitting - fitting % kWhole;
 }
 
 // The decision values of the named queries, whose squared norms are given, computed in the precision T.
@@ -118,9 +144,7 @@ bool by_dots(const PredictInput& input, const std::vector<Index>& queries, const
 
   const Decision decision(input);
   const Index width = (input.n_sv + Samples<T>::kAlign - 1) / Samples<T>::kAlign * Samples<T>::kAlign;
-  const Index line_bytes = (width + features + 1) * static_cast<Index>(sizeof(T));
-  const Index fitting = std::clamp<Index>(kBlockBytes / line_bytes, 1, kMaxQueries);
-  const Index at_once = fitting < kWhole ? fitting : fitting - fitting % kWhole;
+  const Index at_once = queries_at_once((width + features + 1) * static_cast<Index>(sizeof(T)), kBlockBytes);
   return in_pieces(static_cast<Index>(queries.size()), at_once, pool, watch, [&](Index first, Index last) {
     const Index count = last - first;
     Queries<T> packed;
@@ -137,6 +161,66 @@ bool by_dots(const PredictInput& input, const std::vector<Index>& queries, const
   });
 }
 
+// The decision values of the named queries by rbf, from sums of squared differences.
+bool by_distances(const PredictInput& input, const std::vector<Index>& queries, double* out, ThreadPool& pool,
+                  Watch& watch) {
+  if (queries.empty()) return true;
+  const std::vector<double> nothing(input.n_sv, 0.0);
+  const Decision decision(input);
+  const Index width = distances_width(input.n_sv);
+  const Index line_bytes = (width + column_count(input.x) + 1) * static_cast<Index>(sizeof(double));
+  const Index at_once = queries_at_once(line_bytes, kFarBlockBytes);
+  return in_pieces(static_cast<Index>(queries.size()), at_once, pool, watch, [&](Index first, Index last) {
+    std::vector<double> k((last - first) * width);
+    squared_distances(input.support_vectors, input.x, queries.data() + first, last - first, k.data());
+    for (Index q = first; q < last; ++q) {
+      double* kernel = k.data() + (q - first) * width;
+      apply_kernel(input.kernel, 0.0, kernel, nothing.data(), kernel, input.n_sv);
+      decision.values(kernel, out + queries[q] * decision.pairs());
+    }
+  });
+}
+
+// Some of the queries, and their squared norms.
+template <class T>
+struct Chosen {
+  std::vector<Index> queries;
+  std::vector<T> squared;
+};
+
+// Those that pass a test of their squared norm, and the others.
+template <class T, class Test>
+std::pair<Chosen<T>, Chosen<T>> part(const std::vector<Index>& queries, const std::vector<T>& squared,
+                                     const Test& test) {
+  std::pair<Chosen<T>, Chosen<T>> parts;
+  for (std::size_t q = 0; q < queries.size(); ++q) {
+    Chosen<T>& chosen = test(squared[q]) ? parts.first : parts.second;
+    chosen.queries.push_back(queries[q]);
+    chosen.squared.push_back(squared[q]);
+  }
+  return parts;
+}
+
+// Whether the dot products of the queries with the support vectors are exact.
+bool dots_are_exact(const PredictInput& input, const std::vector<double>& squared, ThreadPool& pool) {
+  const auto small = [](double square) { return square <= kExact; };
+  if (!std::all_of(squared.begin(), squared.end(), small) || !all_are_whole(input.support_vectors)) return false;
+  const auto others = squared_norms<double>(input.support_vectors, consecutive(0, input.n_sv), pool);
+  return std::all_of(others.begin(), others.end(), small) && all_are_whole(input.x);
+}
+
+bool in_double(const PredictInput& input, const std::vector<Index>& queries, double* out, ThreadPool& pool,
+               Watch& watch) {
+  const auto squared = squared_norms<double>(input.x, queries, pool);
+  const auto [near, far] = part(queries, squared, [&](double square) {
+    return input.kernel.type != KernelType::rbf || input.kernel.gamma * square <= kNear;
+  });
+  if (!far.queries.empty() && dots_are_exact(input, squared, pool))
+    return by_dots(input, queries, squared, out, pool, watch);
+  return by_dots(input, near.queries, near.squared, out, pool, watch) &&
+         by_distances(input, far.queries, out, pool, watch);
+}
+
 // The range of the decision values is known.
 SinglePrecision precision_of(const PredictInput& input, ThreadPool& pool) {
   SinglePrecision single(input.machine, input.kernel, input.support_vectors, consecutive(0, input.n_sv), pool);
@@ -148,28 +232,16 @@ SinglePrecision precision_of(const PredictInput& input, ThreadPool& pool) {
 }
 
 // Each query by itself decides its precision, so that it has the same values in any company.
-bool by_dots(const PredictInput& input, double* out, Watch& watch) {
+bool by_kernel(const PredictInput& input, double* out, Watch& watch) {
   ThreadPool pool(input.threads);
   const auto all = consecutive(0, row_count(input.x));
-  const auto in_double = [&](const std::vector<Index>& queries) {
-    return by_dots(input, queries, squared_norms<double>(input.x, queries, pool), out, pool, watch);
-  };
-  if (!is_single_precision(input.x) || !input.range) return in_double(all);
+  if (!is_single_precision(input.x) || !input.range) return in_double(input, all, out, pool, watch);
   const SinglePrecision single = precision_of(input, pool);
-  if (!single.enough()) return in_double(all);
-
-  const auto squared = squared_norms<float>(input.x, all, pool);
-  std::vector<Index> near, far;
-  std::vector<float> squared_near;
-  for (const Index q : all) {
-    if (single.enough_for(squared[q])) {
-      near.push_back(q);
-      squared_near.push_back(squared[q]);
-    } else {
-      far.push_back(q);
-    }
-  }
-  return by_dots(input, near, squared_near, out, pool, watch) && in_double(far);
+  if (!single.enough()) return in_double(input, all, out, pool, watch);
+  const auto [near, far] = part(all, squared_norms<float>(input.x, all, pool),
+                                [&](float square) { return single.enough_for(square); });
+  return by_dots(input, near.queries, near.squared, out, pool, watch) &&
+         in_double(input, far.queries, out, pool, watch);
 }
 
 // The linear kernel's weight vectors, one a pair, over the columns that occur in the support vectors.
@@ -279,7 +351,7 @@ bool decision_values(const PredictInput& input, double* out, Watch& watch) {
     Weights weights(input);
     if (weights.size() <= kMostWeights) return by_weights(input, weights, out, watch);
   }
-  return by_dots(input, out, watch);
+  return by_kernel(input, out, watch);
 }
 
 }  // namespace dpsvm

@@ -155,7 +155,7 @@ class RowProducts {
 
   template <class V, class I>
   static double distance(const CsrView<V, I>& view, Index i, Index j) {
-    return dpsvm::squared_distance(view.values, view.columns, view.begin(i), view.end(i), view.begin(j), view.end(j));
+    return dpsvm::squared_distance(view, i, j);
   }
 
   Matrix matrix_;            // the caller's, or the copy's

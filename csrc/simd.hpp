@@ -88,7 +88,11 @@ struct Simd {
   void (*dots_f32)(const float* panels, Index n_panels, Index depth, const float* const* queries,
                    Index count, float* out, Index ld);
 
-  // The same for compressed rows: out[r * ld + j] = <query r, row order[j]> for r < kTogether and j < n, with the queries
+  // out[r * ld + p * kPanel + lane] = |queries[r] - that row|^2, squared differences added in ascending order.
+  void (*distances_f64)(const double* panels, Index n_panels, Index depth, const double* const* queries,
+                        Index count, double* out, Index ld);
+
+  // Dot products of compressed rows: out[r * ld + j] = <query r, row order[j]> for r < kTogether and j < n, with the queries
   // interleaved: queries[column * kTogether + r].
   void (*sparse_f64)(const SparseView<double>& rows, const Index* order, Index n, const double* queries, double* out,
                      Index ld);
@@ -104,7 +108,7 @@ struct Simd {
   void (*bits_f32)(const std::uint64_t* panels, Index n_panels, Index words, const std::uint64_t* query, float* out);
 
   // out[t] = exp(-gamma ((xx + squared[t]) - 2 s[t])) for t < n, the argument at most 1; in double, exp is within one unit
-  // in the last place, and rbf_rounded rounds it. `out` may be `s`.
+  // in the last place, and rbf_rounded rounds it. `out` may be `s` or `squared`.
   void (*rbf_f64)(double gamma, double xx, const double* squared, const double* s, double* out, Index n);
   void (*rbf_rounded)(double gamma, double xx, const double* squared, const double* s, float* out, Index n);
   void (*rbf_f32)(float gamma, float xx, const float* squared, const float* s, float* out, Index n);

@@ -276,9 +276,25 @@ constexpr Index kDepth = 192;
 // Features fetched ahead of those being multiplied where a share is read once.
 constexpr Index kAhead = 64;
 
+// What a feature adds to a sum.
+struct Product {
+  template <class V>
+  static inline __attribute__((always_inline)) V add(V q, V x, V sum) {
+    return multiply_add(q, x, sum);
+  }
+};
+
+struct SquaredDifference {
+  template <class V>
+  static inline __attribute__((always_inline)) V add(V q, V x, V sum) {
+    const V d = q - x;
+    return multiply_add(d, d, sum);
+  }
+};
+
 // Features [from, to) of R queries against P panels, summed in registers on top of what `out` holds unless from is 0.
 // Meanwhile memory is fetched from `ahead` of each panel on, `step` bytes for each feature.
-template <class V, int R, int P, class T>
+template <class Term, class V, int R, int P, class T>
 inline __attribute__((always_inline)) void micro_kernel(const T* panels, Index depth, Index from, Index to,
                                                         const T* const* queries, T* out, Index ld, const T* ahead,
                                                         Index step) {
@@ -298,7 +314,7 @@ inline __attribute__((always_inline)) void micro_kernel(const T* panels, Index d
     for (int r = 0; r < R; ++r) {
       const V q = splat<V>(queries[r][k]);
       for (int p = 0; p < P; ++p)
-        for (int n = 0; n < N; ++n) sum[r][p][n] = multiply_add(q, x[p][n], sum[r][p][n]);
+        for (int n = 0; n < N; ++n) sum[r][p][n] = Term::add(q, x[p][n], sum[r][p][n]);
     }
   }
   for (int r = 0; r < R; ++r)
@@ -308,26 +324,26 @@ inline __attribute__((always_inline)) void micro_kernel(const T* panels, Index d
 
 // R queries after R queries against a share of one panel; each pass fetches its part of the share at `next`, which is
 // there when the last pass is through.
-template <class V, int R, class T>
+template <class Term, class V, int R, class T>
 inline __attribute__((always_inline)) void many_queries(const T* panel, Index depth, Index from, Index to,
                                                         const T* const* queries, Index count, T* out, Index ld,
                                                         const T* next) {
   const Index passes = count / R, step = (kPanelBytes + passes - 1) / passes;
   for (Index pass = 0; pass < passes; ++pass)
-    micro_kernel<V, R, 1>(panel, depth, from, to, queries + pass * R, out + pass * R * ld, ld,
-                          next + (to - from) * kPanel<T> * pass / passes, step);
+    micro_kernel<Term, V, R, 1>(panel, depth, from, to, queries + pass * R, out + pass * R * ld, ld,
+                                next + (to - from) * kPanel<T> * pass / passes, step);
 }
 
 // Fewer queries than R against up to kGroup panels, several at a time: enough sums to hide the latency of an addition.
 constexpr Index kGroup = 4;
 
-template <class V, int R, int P, class T>
+template <class Term, class V, int R, int P, class T>
 inline __attribute__((always_inline)) void few_queries(const T* panels, Index n, Index depth, Index from, Index to,
                                                        const T* const* queries, T* out, Index ld) {
   const auto against = [&](Index p, auto together) {
     const T* here = panels + p * depth * kPanel<T>;
-    micro_kernel<V, R, decltype(together)::value>(here, depth, from, to, queries, out + p * kPanel<T>, ld,
-                                                  here + (from + kAhead) * kPanel<T>, kPanelBytes);
+    micro_kernel<Term, V, R, decltype(together)::value>(here, depth, from, to, queries, out + p * kPanel<T>, ld,
+                                                        here + (from + kAhead) * kPanel<T>, kPanelBytes);
   };
   Index p = 0;
   for (; p + P <= n; p += P) against(p, std::integral_constant<int, P>());
@@ -336,9 +352,8 @@ inline __attribute__((always_inline)) void few_queries(const T* panels, Index n,
 
 // Panels outside, queries inside: panels are read from memory once for all the queries. W of these at a time use the
 // registers best; what is left over is taken R and then fewer at a time.
-template <class V, int W, int R, class T>
-void dots(const T* panels, Index n_panels, Index depth, const T* const* queries, Index count, T* out,
-          Index ld) {
+template <class Term, class V, int W, int R, class T>
+void sums(const T* panels, Index n_panels, Index depth, const T* const* queries, Index count, T* out, Index ld) {
   const Index most = count - count % W, many = count - (count - most) % R;
   for (Index p = 0; p < n_panels; p += kGroup) {
     const Index n = n_panels - p < kGroup ? n_panels - p : kGroup;
@@ -351,13 +366,14 @@ void dots(const T* panels, Index n_panels, Index depth, const T* const* queries,
         const T* panel = here + q * depth * kPanel<T>;
         const T* next = q + 1 < n ? panel + (depth + from) * kPanel<T> : next_share;
         T* line = to + q * kPanel<T>;
-        if (most > 0) many_queries<V, W>(panel, depth, from, end, queries, most, line, ld, next);
+        if (most > 0) many_queries<Term, V, W>(panel, depth, from, end, queries, most, line, ld, next);
         if (many > most)
-          many_queries<V, R>(panel, depth, from, end, queries + most, many - most, line + most * ld, ld, next);
+          many_queries<Term, V, R>(panel, depth, from, end, queries + most, many - most, line + most * ld, ld, next);
       }
       Index r = many;
-      for (; r + 2 <= count; r += 2) few_queries<V, 2, 2>(here, n, depth, from, end, queries + r, to + r * ld, ld);
-      if (r < count) few_queries<V, 1, 4>(here, n, depth, from, end, queries + r, to + r * ld, ld);
+      for (; r + 2 <= count; r += 2)
+        few_queries<Term, V, 2, 2>(here, n, depth, from, end, queries + r, to + r * ld, ld);
+      if (r < count) few_queries<Term, V, 1, 4>(here, n, depth, from, end, queries + r, to + r * ld, ld);
       if (end == depth) break;
     }
   }
@@ -372,12 +388,17 @@ constexpr int kLeftOver = kQueries == 6 ? 4 : kQueries;
 
 void dots_f64(const double* panels, Index n_panels, Index depth, const double* const* queries,
               Index count, double* out, Index ld) {
-  dots<Vd, kQueries, kLeftOver>(panels, n_panels, depth, queries, count, out, ld);
+  sums<Product, Vd, kQueries, kLeftOver>(panels, n_panels, depth, queries, count, out, ld);
 }
 
 void dots_f32(const float* panels, Index n_panels, Index depth, const float* const* queries,
               Index count, float* out, Index ld) {
-  dots<Vf, kQueries, kLeftOver>(panels, n_panels, depth, queries, count, out, ld);
+  sums<Product, Vf, kQueries, kLeftOver>(panels, n_panels, depth, queries, count, out, ld);
+}
+
+void distances_f64(const double* panels, Index n_panels, Index depth, const double* const* queries,
+                   Index count, double* out, Index ld) {
+  sums<SquaredDifference, Vd, kQueries, kLeftOver>(panels, n_panels, depth, queries, count, out, ld);
 }
 
 template <class V, class T>
@@ -594,7 +615,7 @@ double dot_f32(const double* a, const float* b, Index n) { return dot_of(a, b, n
 template <class T>
 constexpr RowLoops<T> kRowLoops{update<T>, accumulate<T>, second_order<T>};
 
-constexpr Simd kTable{DPSVM_LEVEL_NAME, argmax,         argmin,         beyond,   kRowLoops<float>, kRowLoops<double>,
-                      dots_f64,         dots_f32,       sparse_f64,     sparse_f32, sparse_one_f64, sparse_one_f32,
-                      bits_f64,         bits_f32,       rbf_f64,        rbf_rounded, rbf_f32,       dot,
-                      dot_f32};
+constexpr Simd kTable{DPSVM_LEVEL_NAME, argmax,         argmin,         beyond,        kRowLoops<float>, kRowLoops<double>,
+                      dots_f64,         dots_f32,       distances_f64,  sparse_f64,    sparse_f32,       sparse_one_f64,
+                      sparse_one_f32,   bits_f64,       bits_f32,       rbf_f64,       rbf_rounded,      rbf_f32,
+                      dot,              dot_f32};

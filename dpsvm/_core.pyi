@@ -42,8 +42,8 @@ def train(
 ) -> Solution:
     """Fit one machine: ``c-svc``, ``nu-svc``, ``one-class``, ``epsilon-svr`` or ``nu-svr``.
 
-    X: float32 or float64, C-contiguous 2-D array (may be read-only) or CSR with sorted indices;
-        for ``kernel="precomputed"`` the dense square Gram matrix.
+    X: float32 or float64, 2-D array with contiguous rows (may be read-only), or CSR with sorted
+        indices; for ``kernel="precomputed"`` the dense square Gram matrix.
     y: class codes 0 .. k-1 (class 0 is the positive class of each pair), or regression targets.
     solver: ``smo`` or, with the linear kernel and a selector that says so, ``decomposition``.
     numbers: what selectors read, by name; those left out have their default.

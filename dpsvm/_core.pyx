@@ -223,19 +223,23 @@ cdef cbool _poll(void* context, const Progress& progress) noexcept with gil:
 
 
 cdef int _view_dense(Matrix& matrix, X) except -1:
-    cdef const double[:, ::1] doubles
-    cdef const float[:, ::1] floats
+    cdef const double[:, :] doubles
+    cdef const float[:, :] floats
     cdef DenseView[double] double_view
     cdef DenseView[float] float_view
+    if X.shape[1] > 1 and X.strides[1] != X.itemsize:
+        raise ValueError("the entries of a row of X must lie side by side")
     if X.dtype == np.float32:
         floats = X
         float_view.values = &floats[0, 0] if X.size else NULL
-        float_view.rows, float_view.cols, float_view.stride = floats.shape[0], floats.shape[1], floats.shape[1]
+        float_view.rows, float_view.cols = floats.shape[0], floats.shape[1]
+        float_view.stride = floats.strides[0] // <Index> sizeof(float)
         matrix = float_view
     else:
         doubles = X
         double_view.values = &doubles[0, 0] if X.size else NULL
-        double_view.rows, double_view.cols, double_view.stride = doubles.shape[0], doubles.shape[1], doubles.shape[1]
+        double_view.rows, double_view.cols = doubles.shape[0], doubles.shape[1]
+        double_view.stride = doubles.strides[0] // <Index> sizeof(double)
         matrix = double_view
     return 0
 

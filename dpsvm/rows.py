@@ -46,6 +46,28 @@ def core_rows(X: Any) -> Any:
     return rows
 
 
+def lies_in_rows(X: Any) -> bool:
+    """Whether the core reads X where it is: an array of floats, the entries of a row side by side.
+
+    >>> X = np.zeros((4, 2))
+    >>> lies_in_rows(X), lies_in_rows(X[::2]), lies_in_rows(X.T)
+    (True, True, False)
+    """
+    return (
+        isinstance(X, np.ndarray)
+        and X.ndim == 2
+        and X.dtype in FLOAT_TYPES
+        and X.flags.aligned
+        and (X.shape[1] == 1 or X.strides[1] == X.itemsize)
+        and X.strides[0] % X.itemsize == 0
+    )
+
+
+def rows_to_read(X: Any) -> Any:
+    """Return :func:`core_rows` of X, or X itself, uncopied, where the core reads it as it lies."""
+    return np.asarray(X) if lies_in_rows(X) else core_rows(X)
+
+
 def all_finite(X: Any) -> bool:
     """Whether rows in the core's form hold neither NaN nor infinity.
 
@@ -69,8 +91,10 @@ def scale_gamma(X: Any) -> float:
 
 
 def _numbers(X: Any) -> Any:
-    """All stored entries in one dimension, where they are."""
-    return X.reshape(-1) if isinstance(X, np.ndarray) else X.data
+    """All stored entries in one dimension, where they are; slices of it may be copies."""
+    if not isinstance(X, np.ndarray):
+        return X.data
+    return X.reshape(-1) if X.flags.c_contiguous else X.flat
 
 
 def _blocks(numbers: Any) -> Iterator[Any]:
@@ -79,20 +103,21 @@ def _blocks(numbers: Any) -> Iterator[Any]:
 
 def _variance(numbers: Any, size: int) -> np.float64:
     """The variance of `size` numbers about their mean, those that are not given being zeros."""
-    mean = _sum_of(numbers, lambda block: block) / np.float64(size)
-    squares = _sum_of(numbers, lambda block: np.square(block - mean))
+    every = 0, len(numbers)
+    mean = _sum_of(numbers, lambda block: block, *every) / np.float64(size)
+    squares = _sum_of(numbers, lambda block: np.square(block - mean), *every)
     zeros = size - len(numbers)
     return (squares + zeros * mean**2 if zeros else squares) / np.float64(size)
 
 
-def _sum_of(numbers: Any, of: Callable[[Floats], Floats]) -> np.float64:
-    """The sum ``of(numbers).sum()`` in double precision, to the bit, a block at a time.
+def _sum_of(numbers: Any, of: Callable[[Floats], Floats], begin: int, end: int) -> np.float64:
+    """The sum ``of(numbers[begin:end]).sum()`` in double precision, to the bit, by blocks.
 
     numpy adds a contiguous array by halves, the first a multiple of 8, and so down to 128 numbers:
     a part that this halving comes to has the same sum alone.
     """
-    n = len(numbers)
+    n = end - begin
     if n <= _BLOCK:
-        return np.float64(of(numbers.astype(np.float64, copy=False)).sum())
-    half = n // 2 - n // 2 % 8
-    return _sum_of(numbers[:half], of) + _sum_of(numbers[half:], of)
+        return np.float64(of(numbers[begin:end].astype(np.float64, copy=False)).sum())
+    middle = begin + n // 2 - n // 2 % 8
+    return _sum_of(numbers, of, begin, middle) + _sum_of(numbers, of, middle, end)

@@ -19,7 +19,7 @@ from sklearn.utils.validation import _num_samples, column_or_1d, validate_data
 from dpsvm._result import Report, Solution
 from dpsvm._sklearn import CallbackSupportMixin, one_of
 from dpsvm.progress import solver_progress
-from dpsvm.rows import FLOAT_TYPES, core_rows, scale_gamma
+from dpsvm.rows import FLOAT_TYPES, lies_in_rows, rows_to_read, scale_gamma
 from dpsvm.svm.callbacks import Subtasks, print_reports
 from dpsvm.svm.fitted import FittedSVM, Floats, Kernel
 from dpsvm.svm.parameters import CLASSIFIERS, TABLE, Parameters
@@ -229,7 +229,8 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
             return X, y
         if sp.issparse(X) and self.kernel == "precomputed":
             raise TypeError("Sparse precomputed kernels are not supported.")
-        form = {"dtype": FLOAT_TYPES, "order": "C", "accept_sparse": "csr"}
+        order = None if lies_in_rows(X) else "C"
+        form = {"dtype": FLOAT_TYPES, "order": order, "accept_sparse": "csr"}
         if supervised:
             X, y = validate_data(self, X, y, **form)
         else:
@@ -239,7 +240,7 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
                 "Precomputed matrix must be a square matrix. "
                 f"Input is a {X.shape[0]}x{X.shape[1]} matrix."
             )
-        return core_rows(X), y
+        return rows_to_read(X), y
 
     def _targets(self, y: Any, kept: Rows | None) -> Floats | None:
         """Return what the core takes as y, for the rows kept."""

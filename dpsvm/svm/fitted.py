@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dpsvm.rows import FLOAT_TYPES, core_rows
+from dpsvm.rows import FLOAT_TYPES, core_rows, lies_in_rows, rows_to_read
 from dpsvm.svm.expansion import Expansion
 from dpsvm.svm.parameters import CLASSIFIERS, Parameters
 from dpsvm.svm.voting import pair_dual_coef
@@ -19,6 +19,9 @@ from dpsvm.threads import thread_count
 
 Floats = NDArray[np.float64]
 Kernel = str | Callable[[Any, Any], Any]
+
+_BLOCK = 1 << 20  # entries converted together, of as many rows as that is or a few
+_FEWEST = 64
 
 
 class FittedSVM:
@@ -108,17 +111,34 @@ class FittedSVM:
         """Return the decision of every pair, of shape (n_samples, pairs), in LIBSVM's signs."""
         check_is_fitted(self)
         expansion = self._expansion()
-        rows = self._check_query(X, expansion)
-        return expansion.decision_values(rows, threads=thread_count(self.n_jobs))
+        threads = thread_count(self.n_jobs)
+        parts = self._queries(X, expansion)
+        return np.concatenate([expansion.decision_values(rows, threads=threads) for rows in parts])
 
-    def _check_query(self, X: Any, expansion: Expansion) -> Any:
-        """Return the rows to decide in the core's form and in the element type of the model."""
+    def _queries(self, X: Any, expansion: Expansion) -> Iterator[Any]:
+        """Yield the rows to decide in the core's form and in the element type of the model.
+
+        An array that must be converted, which may be a map of a file, is so in blocks.
+        """
         vectors = expansion.support_vectors
+        dtypes = FLOAT_TYPES if vectors is None else (vectors.dtype,)
+        as_it_is = lies_in_rows(X) and X.dtype in dtypes and not sp.issparse(vectors)
+        form = {"dtype": dtypes, "order": None if as_it_is else "C", "accept_sparse": "csr"}
         if self._kernel_function is not None:
-            rows = self._kernel_matrix(X)
-        else:
-            dtype = FLOAT_TYPES if vectors is None else vectors.dtype
-            rows = validate_data(self, X, reset=False, dtype=dtype, order="C", accept_sparse="csr")
+            yield self._query(self._kernel_matrix(X), expansion)
+            return
+        if as_it_is or not isinstance(X, np.ndarray) or X.ndim != 2 or X.size <= _BLOCK:
+            yield self._query(validate_data(self, X, reset=False, **form), expansion)
+            return
+        validate_data(self, X, reset=False, skip_check_array=True)
+        step = max(_BLOCK // X.shape[1], _FEWEST)
+        for at in range(0, len(X), step):
+            rows = check_array(X[at : at + step], estimator=self, input_name="X", **form)
+            yield self._query(rows, expansion)
+
+    def _query(self, rows: Any, expansion: Expansion) -> Any:
+        """Return checked rows in the core's form if they go with the model."""
+        vectors = expansion.support_vectors
         if vectors is None and rows.shape[1] != expansion.columns:
             raise ValueError(
                 f"X.shape[1] = {rows.shape[1]} should be equal to {expansion.columns}, "
@@ -129,7 +149,7 @@ class FittedSVM:
             raise ValueError(f"cannot use sparse input in {name!r} trained on dense data")
         if sp.issparse(vectors) and not sp.issparse(rows):
             rows = type(vectors)(rows)
-        return core_rows(rows)
+        return rows_to_read(rows)
 
     @property
     def coef_(self) -> Any:

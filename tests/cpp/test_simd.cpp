@@ -123,20 +123,30 @@ void updates_agree(const Simd& level, Index n, Random& random) {
 }
 
 template <class T>
-void dots_agree(void (*dots)(const T*, Index, Index, const T* const*, Index, T*, Index), Index panels, Index depth,
-                Index count, double tolerance, Random& random) {
+T product(T q, T x) {
+  return q * x;
+}
+
+template <class T>
+T squared_difference(T q, T x) {
+  return (q - x) * (q - x);
+}
+
+template <class T>
+void sums_agree(void (*sums)(const T*, Index, Index, const T* const*, Index, T*, Index), T (*term)(T, T), Index panels,
+                Index depth, Index count, double tolerance, Random& random) {
   const Index width = panels * kPanel<T>;
   std::vector<T> packed(width * depth), out(count * width), queries(count * depth);
   for (T& x : packed) x = static_cast<T>(random.uniform() - 0.5);
   for (T& x : queries) x = static_cast<T>(random.uniform() - 0.5);
   std::vector<const T*> pointers;
   for (Index r = 0; r < count; ++r) pointers.push_back(queries.data() + r * depth);
-  dots(packed.data(), panels, depth, pointers.data(), count, out.data(), width);
+  sums(packed.data(), panels, depth, pointers.data(), count, out.data(), width);
   for (Index r = 0; r < count; ++r)
     for (Index j = 0; j < width; ++j) {
       T sum{};
       for (Index k = 0; k < depth; ++k)
-        sum += queries[r * depth + k] * packed[(j / kPanel<T> * depth + k) * kPanel<T> + j % kPanel<T>];
+        sum += term(queries[r * depth + k], packed[(j / kPanel<T> * depth + k) * kPanel<T> + j % kPanel<T>]);
       CHECK(std::fabs(out[r * width + j] - sum) <= tolerance);
     }
 }
@@ -241,9 +251,10 @@ int main() {
     for (Index n : {1000, 1003, 5000}) scans_agree(*level, n, random);
     for (Index panels : {1, 2, 4, 5, 9})
       for (Index count : {1, 2, 3, 4, 7, 9, 10, 19, 23}) {
-        dots_agree<double>(level->dots_f64, panels, 5, count, 0.0, random);
-        dots_agree<float>(level->dots_f32, panels, 17, count, 1e-5, random);
-        dots_agree<double>(level->dots_f64, panels, 600, count, 0.0, random);
+        sums_agree<double>(level->dots_f64, product, panels, 5, count, 0.0, random);
+        sums_agree<float>(level->dots_f32, product, panels, 17, count, 1e-5, random);
+        sums_agree<double>(level->dots_f64, product, panels, 600, count, 0.0, random);
+        sums_agree<double>(level->distances_f64, squared_difference, panels, 600, count, 0.0, random);
       }
     sparse_dots_agree<double>(level->sparse_f64, level->sparse_one_f64, 0.0, random);
     sparse_dots_agree<float>(level->sparse_f32, level->sparse_one_f32, 1e-6, random);
