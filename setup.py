@@ -35,6 +35,8 @@ DIRECTIVES = {
     "freethreading_compatible": True,  # no state is shared: all of it belongs to the call
 }
 
+TAKEN = {"LICENSE", "README.md", "csrc", "dpsvm", "pyproject.toml", "setup.py"}
+
 OLDEST_MACOS = "11.0"  # libc++ has no aligned new before 10.13
 EARLIEST = 315532800  # 1980: a zip file knows no earlier day
 
@@ -66,7 +68,7 @@ class SourceDistribution(sdist):
     """What a build takes, in an archive whose bytes depend on that and SOURCE_DATE_EPOCH alone."""
 
     def make_release_tree(self, base_dir, files):
-        needed = [file for file in files if not file.startswith("tests")]
+        needed = [file for file in files if Path(file).parts[0] in TAKEN]
         super().make_release_tree(base_dir, needed)
 
     def make_archive(self, base_name, format, root_dir=None, base_dir=None, **_):

@@ -2,7 +2,8 @@
 
     python bench/wheel.py
 
-1. The source distribution is made twice and must have the same bytes.
+1. The source distribution is made twice, beside other files the second time, and must have the same
+   bytes.
 2. A wheel is made of it. It must hold the two extension modules and no source of them.
 3. auditwheel names its tag, and gives it that name.
 4. The wheel is installed in a new environment whose PATH holds no compiler, with what it depends
@@ -93,6 +94,9 @@ def source_distribution(folder: Path) -> tuple[Path, bool]:
         source = folder / f"{number}-source"
         source.mkdir()
         copy_sources(source)
+        if made:  # what is no source must not show, in the list of sources either
+            (source / "tests").mkdir()
+            (source / "tests" / "test_of_mine.py").touch()
         made.append(build("sdist", source, folder / number))
     first, second = (hashlib.sha256(path.read_bytes()).hexdigest() for path in made)
     return made[0], first == second

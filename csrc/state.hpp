@@ -92,7 +92,7 @@ struct State {
     Index n_free = 0;
     for (Index t = 0; t < size; ++t) {
       if (group(t) != g) continue;
-      const double gradient = -v[t];  // y G
+      const double gradient = 0.0 - v[t];  // y G; a zero without a sign, as LIBSVM's
       if (is_free(t)) {
         ++n_free;
         sum += gradient;

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 from errno import ENOLCK
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from filelock import BaseFileLock
+# Not when a lock is taken: a child that is forked meanwhile would wait for the import forever.
+from filelock import BaseFileLock, FileLock, SoftFileLock, Timeout
 
 _POLL = 0.01  # seconds between two tries
 
@@ -33,8 +32,6 @@ def lock(path: str | os.PathLike[str], *, wait: bool = True) -> BaseFileLock:
     ...     held.release()
     another has the lock
     """
-    from filelock import FileLock, SoftFileLock, Timeout
-
     file = FileLock(path, thread_local=False)
     try:
         file.acquire(poll_interval=_POLL, blocking=wait)

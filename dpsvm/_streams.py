@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import errno
 import gzip
 import io
 import lzma
@@ -141,6 +142,8 @@ def atomic_write(
     if mode not in ("w", "wb"):
         raise ValueError(f"mode must be 'w' or 'wb', got {mode!r}")
     text: dict[str, Any] = {} if mode == "wb" else {"encoding": "utf-8", "newline": "\n"}
+    if not os.fspath(path):  # which realpath would take for the current folder
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
     old = os.stat(path).st_mode if os.path.exists(path) else None
     descriptor = _descriptor(path)
     if descriptor is not None or not (old is None or stat.S_ISREG(old)):

@@ -15,7 +15,7 @@ Monitor = Callable[[Mapping[str, Any]], bool]
 
 def visible() -> bool:
     """Whether there is somewhere to show progress: a terminal on standard error, and rich."""
-    return sys.stderr.isatty() and _has_rich()
+    return sys.stderr is not None and sys.stderr.isatty() and _has_rich()
 
 
 @cache

@@ -95,6 +95,13 @@ def test_svm_predict_gives_the_same_with_our_model(case: dict[str, Any], folder:
     assert_same_text(ours, theirs, tolerance=1e-6)
 
 
+def test_an_offset_of_zero_has_no_sign(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("mirrored").write_text("1 1:0.5 2:5\n-1 1:-0.5 2:-5\n")
+    assert main(["train", "mirrored", "model"]) == 0
+    assert "rho = 0.000000\n" in capsys.readouterr().out  # as svm-train prints
+    assert "rho 0\n" in Path("model").read_text()
+
+
 @needs_libsvm
 def test_the_golden_file_is_what_its_generator_writes_today() -> None:
     sys.path.insert(0, str(Path(__file__).parent / "golden"))

@@ -212,6 +212,37 @@ def test_standard_output_may_be_closed(model: str, code: int, folder: Path) -> N
     assert told == ("" if code == 0 else "dpsvm train: error: /dev/stdout: Bad file descriptor\n")
 
 
+@pytest.mark.skipif(os.name != "posix", reason="POSIX descriptors")
+def test_scaled_rows_need_a_standard_output() -> None:
+    closed = {"preexec_fn": lambda: os.close(1), "stderr": subprocess.PIPE}
+    with command("scale", "-s", "ranges", "two", **closed) as process:
+        assert process.stderr is not None
+        told = process.stderr.read()
+    assert process.returncode == 2
+    assert told == ("dpsvm scale: error: standard output, where the scaled file goes, is closed\n")
+    assert not os.path.exists("ranges")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="POSIX descriptors")
+@pytest.mark.parametrize(("data", "code"), [("two", 0), ("nowhere", 2)])
+@pytest.mark.parametrize("closed", [[2], [0, 2]])
+def test_standard_error_may_be_closed(data: str, code: int, closed: list[int]) -> None:
+    def close() -> None:
+        for descriptor in closed:
+            os.close(descriptor)
+
+    with command("train", data, "m", preexec_fn=close, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        said = process.stdout.read()
+    assert process.returncode == code
+    assert ("Total nSV" in said) == os.path.exists("m") == (code == 0)
+    assert "error" not in said
+
+
+def test_a_file_to_write_has_a_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert failure(capsys, "train", "two", "") == "the name of a file to write is empty"
+
+
 def test_there_is_no_progress_without_a_terminal() -> None:
     with solver_progress() as monitor:
         assert monitor is None

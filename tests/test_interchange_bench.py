@@ -55,6 +55,22 @@ def test_a_tool_that_decides_otherwise_is_found(monkeypatch: pytest.MonkeyPatch)
     assert bench.judge(bench.Tool("wrong", wrong, (), 1e-12), case)[-1] == "NO"
 
 
+def test_a_tool_that_refuses_the_genuine_machine_judges_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(BENCH)
+    bench = import_module("interchange")
+
+    def refuses(machine: Any, X: np.ndarray) -> Any:
+        raise RuntimeError("this release is not supported")
+
+    assert bench.Tool("right", bench.by_sklearn, (), 0.0).unusable() is None
+    assert "own SVC" in bench.Tool("refuses", refuses, (), 0.0).unusable()
+    assert bench.Tool("absent", refuses, ("no_such_module",), 0.0).unusable() == (
+        "no_such_module not installed"
+    )
+
+
 def test_outputs_are_compared_number_by_number(scripts: Any) -> None:
     same = scripts.same_text
     assert same("score 0.9512 in 1.5 s\n", "score 0.9515 in 27.1 s\n")

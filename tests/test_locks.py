@@ -47,6 +47,17 @@ def test_a_killed_holder_leaves_no_lock(tmp_path: Path) -> None:
     lock(tmp_path / "lock", wait=False).release()
 
 
+def test_a_lock_is_taken_without_an_import_that_a_forked_child_would_wait_for(
+    tmp_path: Path,
+) -> None:
+    code = (
+        "import sys; from dpsvm._locks import lock; before = set(sys.modules)\n"
+        "lock(sys.argv[1]).release(); print(set(sys.modules) - before)\n"
+    )
+    words = [sys.executable, "-c", code, str(tmp_path / "lock")]
+    assert subprocess.run(words, capture_output=True, text=True, check=True).stdout == "set()\n"
+
+
 def test_a_charge_waits_for_another_process(tmp_path: Path) -> None:
     path = tmp_path / "ledger.json"
     accountant = BudgetAccountant(1.0, path=path, create=True)
@@ -107,7 +118,7 @@ def test_a_folder_that_cannot_be_written_is_an_error_that_names_the_file(tmp_pat
 def test_a_lock_that_would_outlive_its_holder_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("filelock.FileLock", filelock.SoftFileLock)
+    monkeypatch.setattr("dpsvm._locks.FileLock", filelock.SoftFileLock)
     with pytest.raises(OSError, match="files cannot be locked here"):
         lock(tmp_path / "lock")
 

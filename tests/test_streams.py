@@ -85,6 +85,15 @@ def test_a_folder_is_not_a_file_to_write(tmp_path: Path) -> None:
         pytest.fail("the folder was opened")
 
 
+def test_an_empty_name_is_not_that_of_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileNotFoundError) as caught, atomic_write(""):
+        pytest.fail("a file was opened")
+    assert caught.value.filename == ""
+
+
 @pytest.mark.parametrize("mode", ["a", "r+", "x"])
 def test_only_whole_files_can_be_written(mode: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="mode must be"), atomic_write(tmp_path / "model", mode):

@@ -27,6 +27,7 @@ _COMMANDS = {
     "federation": "run the distributed algorithms between sites, with their own disks and budgets",
 }
 _INTERRUPTED, _BROKEN_PIPE, _FAILED = 130, 141, 2
+_STANDARD_ERROR = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,6 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     >>> main(["train", "-c", "much", "heart_scale"])
     2
     """
+    if sys.stderr is None:
+        _discard_errors()
     words = list(sys.argv[1:] if arguments is None else arguments)
     name = f"dpsvm {words[0]}" if words and words[0] in _COMMANDS else "dpsvm"
     try:
@@ -73,6 +76,18 @@ def _run(words: list[str]) -> None:
         else:
             run: Callable[[list[str]], None] = command.run
             run(words[1:])
+
+
+def _discard_errors() -> None:
+    """Stand in for a closed standard error: what is said would go to standard output instead.
+
+    It takes the descriptor itself, which the next file to be opened would have.
+    """
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    if nowhere != _STANDARD_ERROR:
+        os.dup2(nowhere, _STANDARD_ERROR)
+        os.close(nowhere)
+    sys.stderr = open(_STANDARD_ERROR, "w", closefd=False)  # noqa: SIM115
 
 
 def _fail(name: str, reason: str, code: int = _FAILED) -> int:

@@ -82,6 +82,8 @@ def require_serials_in_range(path: str, problem: Problem) -> None:
 
 def require_folder(path: str) -> None:
     """Raise OSError, before any work is done, if ``path`` cannot be written."""
+    if not path:
+        raise FileNotFoundError(errno.ENOENT, "the name of a file to write is empty")
     folder = os.path.dirname(path) or "."
     if not os.path.isdir(folder):
         raise FileNotFoundError(errno.ENOENT, "the folder to write to does not exist", path)

@@ -52,6 +52,8 @@ def run(arguments: list[str]) -> None:
         raise UsageError(f"expected one FILE, got {len(operands)} ({_USAGE}){SEE_HELP}")
     if values["save"] is not None and values["restore"] is not None:
         raise UsageError("-s and -r cannot be used together")
+    if sys.stdout is None:
+        raise UsageError("standard output, where the scaled file goes, is closed")
     if values["save"] is not None:
         require_folder(values["save"])
     [path] = operands

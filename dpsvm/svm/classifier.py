@@ -28,9 +28,9 @@ def _deprecated(name: str) -> Callable[[Any], Any]:
     """Return what marks a fitted attribute as deprecated, where scikit-learn's own is."""
     if not PROBABILITY_DEPRECATED:
         return lambda attribute: attribute
-    mark: Callable[[Any], Any] = deprecated(
-        f"Attribute `{name}` was deprecated by scikit-learn in 1.9 and goes with `probability` in "
-        "1.11; CalibratedClassifierCV keeps its own calibrators."
+    mark: Callable[[Any], Any] = deprecated(  # scikit-learn's words: filters look for them
+        f"Attribute `{name}` was deprecated in version 1.9 and will be removed in 1.11 as the "
+        "`probability=True` option for SVC and NuSVC was deprecated and will be removed in 1.11."
     )
     return mark
 
@@ -194,10 +194,10 @@ class BaseSVC(ClassifierMixin, BaseSVM):  # type: ignore[misc]
         notices = super()._notices()
         if PROBABILITY_DEPRECATED and self.probability != "deprecated":
             name = type(self).__name__
-            notice = (
-                "The `probability` parameter was deprecated by scikit-learn in 1.9, which removes "
-                f"it in 1.11: `CalibratedClassifierCV({name}(), ensemble=False)` does what "
-                f"`{name}(probability=True)` did"
+            notice = (  # scikit-learn's words: filters look for them
+                "The `probability` parameter was deprecated in 1.9 and will be removed in version "
+                f"1.11. Use `CalibratedClassifierCV({name}(), ensemble=False)` instead of "
+                f"`{name}(probability=True)`"
             )
             notices.append((notice, FutureWarning))
         return notices

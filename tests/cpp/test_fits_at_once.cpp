@@ -47,6 +47,7 @@ Answer answer(const Job& job, Matrix x, const Cloud& cloud) {
   options.threads = 2;
   TrainInput input;
   input.x = x;
+  input.rows = all_rows(cloud.n);
   input.y = cloud.y.data();
   input.classes = is_classifier(job.machine) ? 2 : 0;
   Watch watch(nullptr, nullptr, 1e300);
