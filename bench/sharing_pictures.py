@@ -31,11 +31,11 @@ def draw(folder: Path, kept: Mapping[str, Any]) -> None:
 
 def _levels(axes: Axes, found: Mapping[str, Any]) -> None:
     from dpsvm.report.palette import CENTRAL_LOOK, FIRST_LOOK
-    from dpsvm.report.picture import legend
+    from dpsvm.report.picture import shared_legend
 
     axes.axhline(found["levels"]["central"], label="all features", **CENTRAL_LOOK)
     axes.axhline(found["levels"]["first_party"], label="first party alone", **FIRST_LOOK)
-    legend(axes)
+    shared_legend(axes.figure, axes)
 
 
 def _epochs(axes: Axes, curves: Mapping[str, list[float]]) -> None:
@@ -56,7 +56,9 @@ def _convergence(found: Mapping[str, Any]):
     left.set(yscale="log", ylabel="objective above the optimum, relative")
     _epochs(right, found["losses"])
     lowest = min(found["levels"]["central"], *map(min, found["losses"].values()))
-    right.set(ylabel="test loss", ylim=(0.97 * lowest, 1.02 * math.log(2.0)))
+    right.set(
+        ylabel="test loss, up to that of predicting 0", ylim=(0.97 * lowest, 1.02 * math.log(2.0))
+    )
     _levels(right, found)
     return figure
 
@@ -66,7 +68,7 @@ def _noise(found: Mapping[str, Any]):
     from dpsvm.report.picture import canvas
 
     title = f"{found['name']}: {found['mode']}"
-    figure, (axes,) = canvas(width=7.2, height=5.2, title=title)
+    figure, (axes,) = canvas(width=7.2, height=4.8, title=title)
     _epochs(axes, found["noise"])
     axes.set(ylabel="test loss (outside the guarantee)")
     _levels(axes, found)
@@ -79,7 +81,7 @@ def _cost(found: Mapping[str, Any]):
     from dpsvm.report.picture import canvas
 
     title = f"{found['name']}: {found['after']}"
-    figure, (axes,) = canvas(width=7.2, height=5.2, title=title)
+    figure, (axes,) = canvas(width=7.2, height=4.8, title=title)
     for (name, losses), colour in zip(found["ends"].items(), COLOURS, strict=False):
         axes.plot(found["epsilons"], losses, "o-", color=colour, label=name)
     axes.set(
