@@ -14,10 +14,11 @@ import pytest
 from libsvm_tools import GOLDEN, write_data
 
 import dpsvm
-from dpsvm import _core
+from dpsvm import _core, progress
 from dpsvm.cli import main
 from dpsvm.data import dump_libsvm
 from dpsvm.progress import solver_progress
+from dpsvm.report.progress import runs_progress
 
 MODELS = {case["case"]: case["model"] for case in GOLDEN["train"] if "model" in case}
 
@@ -70,9 +71,12 @@ def slow_data(path: Path) -> None:
         ("train -t rbf two", "-t rbf: kernel must be a code from 0 to 4"),
         ("train -h 2 two", "-h 2: must be 0 or 1"),
         ("train -wx 2 two", "-wx: no whole number after -w"),
-        ("train -w1 0 two", "-w1: '0' is not a positive number"),
-        ("train -v 1 two", "-v: '1' is not a whole number from 2 on"),
-        ("train --seed -1 two", "--seed: '-1' is not a whole number from 0 to 2^64 - 1"),
+        ("train -w1 0 two", "-w1: '0' is not a finite number above 0"),
+        ("train -v 1 two", "-v: '1' is not a whole number from 2 to "),
+        (
+            "train --seed -1 two",
+            "--seed: '-1' is not a whole number from 0 to 18446744073709551615",
+        ),
         ("train --threads 0 two", "--threads: '0' is not a number of threads"),
         ("train -s 2 -b 1 two", "-b 1: a one-class machine gives no probability estimates"),
         ("train none", "none: No such file or directory"),
@@ -210,6 +214,28 @@ def test_standard_output_may_be_closed(model: str, code: int, folder: Path) -> N
         told = process.stderr.read()
     assert process.returncode == code
     assert told == ("" if code == 0 else "dpsvm train: error: /dev/stdout: Bad file descriptor\n")
+
+
+def test_a_terminal_without_rich_is_told_once_what_to_install(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    progress._say_once.cache_clear()
+    for _ in range(2):
+        with runs_progress("runs", 2) as tick:
+            tick()
+    told = "dpsvm: progress is shown with rich: pip install 'dpsvm[report]'\n"
+    assert capsys.readouterr() == ("", told)
+
+
+def test_a_picture_without_matplotlib_says_what_to_install(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dpsvm.cli.outputs.find_spec", lambda name: None)
+    for name in ("compare", "audit", "network"):
+        told = failure(capsys, name, "--plot", "picture", "two")
+        assert told == "--plot needs matplotlib: pip install 'dpsvm[report]'"
 
 
 def test_there_is_no_progress_without_a_terminal() -> None:
