@@ -9,16 +9,17 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from dpsvm._renamed import FRANK_WOLFE, renamed
-from dpsvm._sklearn import CallbackSupportMixin, with_callbacks
-from dpsvm.admm.callbacks import Rounds, Tick
-from dpsvm.admm.sharing.blocks import SplitColumns, is_blocks
+from dpsvm._sklearn import with_callbacks
+from dpsvm.distributed.callbacks import Rounds, Tick
+from dpsvm.distributed.estimator import DistributedEstimator
+from dpsvm.distributed.labels import checked_numbers
+from dpsvm.distributed.split import SplitColumns, is_blocks
 from dpsvm.frank_wolfe.checks import check_positive
 from dpsvm.frank_wolfe.core import check_tolerance, minimize
 from dpsvm.frank_wolfe.distributed import DistributedFrankWolfe, DistributedResult
@@ -39,12 +40,7 @@ _TOL, _STEPS = 1e-4, 1000
 _CALLER = 5  # frames from a warning to whoever called fit
 
 
-class FrankWolfeLasso(
-    CallbackSupportMixin,  # type: ignore[misc]
-    SplitColumns,
-    RegressorMixin,  # type: ignore[misc]
-    BaseEstimator,  # type: ignore[misc]
-):
+class FrankWolfeLasso(SplitColumns, RegressorMixin, DistributedEstimator):  # type: ignore[misc]
     """Least squares under |coef|_1 <= radius, by Frank-Wolfe.
 
     Minimises |X w - y|^2 / (2 n). scikit-learn's ``Lasso(alpha, fit_intercept=False)`` has the same
@@ -178,14 +174,6 @@ class FrankWolfeLasso(
         self.accountant = accountant
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "coef_")
-
     def fit(self, X: Any, y: Any, parties: Sequence[Any] | None = None) -> Self:
         """Fit the coefficients.
 
@@ -230,8 +218,7 @@ class FrankWolfeLasso(
     @with_callbacks  # type: ignore[untyped-decorator]
     def _fit(self, X: Any, y: Any, parties: Sequence[Any] | None, tick: Tick | None = None) -> None:
         """Fit; ``tick`` is called after every step. What can be refused is, before a charge."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)  # a fit that fails leaves no fitted model
+        self._forget()
         self._validate_params()
         distributed = parties is not None or is_blocks(X)
         self._check_effects(distributed)
@@ -297,11 +284,7 @@ class FrankWolfeLasso(
 
     def _data(self, X: Any, y: Any, parties: Sequence[Any] | None) -> tuple[list[Any], Array]:
         blocks = self._split(X, parties)
-        if y is None:
-            raise ValueError("y must be given: requires y to be passed, but the target y is None")
-        target = np.asarray(column_or_1d(y, warn=True), dtype=np.float64)
-        if not np.all(np.isfinite(target)):
-            raise ValueError("y must hold finite numbers: it has NaN or infinity")
+        target = checked_numbers(y)
         if len(target) != blocks[0].shape[0]:
             raise ValueError(f"X has {blocks[0].shape[0]} rows and y {len(target)}")
         return blocks, target

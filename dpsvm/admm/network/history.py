@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from dpsvm.admm.network.messages import Iterate
 from dpsvm.admm.network.node import Node
 from dpsvm.admm.network.terms import Terms
+from dpsvm.distributed import history as distributed
 
 Array = NDArray[np.float64]
 
@@ -41,8 +42,7 @@ class Round:
     test_loss: float | None = None
 
 
-@dataclass
-class History:
+class History(distributed.History[Round]):
     """The rounds of a run.
 
     >>> one = {"update": True, "consensus": 0.0, "dual_sum": 0.0, "data_accesses": 2,
@@ -54,45 +54,11 @@ class History:
     array([1., 2.])
     """
 
-    rounds: list[Round] = field(default_factory=list)
-    private: bool = False
-
-    RELEASED = (
-        "round",
-        "update",
-        "consensus",
-        "dual_sum",
-        "data_accesses",
-        "bytes_sent",
-        "privacy",
-    )
-    OUTSIDE = ("loss", "objective", "gradient_norm", "test_error", "test_loss")
-    """In a private mode, what no guarantee covers."""
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What travels with a pickled model: of a private run, nothing outside the guarantee."""
-        if not self.private:
-            return {"rounds": self.rounds, "private": False}
-        unknown: dict[str, Any] = dict.fromkeys(self.OUTSIDE)
-        return {
-            "rounds": [replace(one, **unknown) for one in self.rounds],
-            "private": True,
-        }
-
-    def __len__(self) -> int:
-        return len(self.rounds)
-
-    def __getitem__(self, name: str) -> Array:
-        """One quantity over all the rounds; NaN where it is not known."""
-        return np.array([getattr(one, name) for one in self.rounds], dtype=np.float64)
+    OUTSIDE: ClassVar = ("loss", "objective", "gradient_norm", "test_error", "test_loss")
 
     def updates_only(self) -> History:
         """The rounds that read the data, without those that recycle."""
         return History([one for one in self.rounds if one.update], self.private)
-
-    def outside_guarantee(self) -> tuple[str, ...]:
-        """The quantities that a privacy guarantee of the run does not cover."""
-        return self.OUTSIDE if self.private else ()
 
 
 @dataclass

@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 
-from dpsvm.admm.callbacks import Tick
 from dpsvm.admm.sharing.base import BaseSharingADMM
 from dpsvm.admm.sharing.baselines import SGDSettings, central, distributed_sgd, gauss_seidel
 from dpsvm.admm.sharing.columns import Columns
 from dpsvm.admm.sharing.coordinator import Coordinator
 from dpsvm.admm.sharing.party import Party
+from dpsvm.distributed import comparison as distributed
+from dpsvm.distributed.callbacks import Tick
 
 Array = NDArray[np.float64]
 
@@ -41,8 +42,7 @@ class Outcome:
     test_accuracy: float | None = None
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(distributed.Comparison[BaseSharingADMM, Outcome]):
     """A fitted joint model and its baselines.
 
     >>> from dpsvm.admm import SharingADMMRegressor
@@ -56,12 +56,6 @@ class Comparison:
     >>> found.verdict
     'the joint model beats the first party alone'
     """
-
-    model: BaseSharingADMM
-    outcomes: tuple[Outcome, ...]
-
-    def __getitem__(self, name: str) -> Outcome:
-        return next(outcome for outcome in self.outcomes if outcome.name == name)
 
     def gap(self, name: str) -> float | None:
         """How far an objective lies above the central one, relatively; None for the first party."""

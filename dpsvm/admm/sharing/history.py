@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,8 @@ from scipy.linalg import eigvalsh
 from dpsvm.admm.sharing.coordinator import Coordinator
 from dpsvm.admm.sharing.party import Party
 from dpsvm.admm.sharing.terms import Terms
+from dpsvm.distributed import history as distributed
+from dpsvm.distributed.assumption import Assumption
 from dpsvm.losses import PredictionLoss
 
 Array = NDArray[np.float64]
@@ -42,13 +45,12 @@ class Round:
     bytes_up: int  # of all the parties' messages of this round
     bytes_down: int
 
-    objective: float  # from weights without noise
-    lyapunov: float  # V^t
+    objective: float | None  # from weights without noise; None in what a private pickle holds
+    lyapunov: float | None  # V^t; likewise
     test_loss: float | None = None  # mean, on data given for that
 
 
-@dataclass
-class History:
+class History(distributed.History[Round]):
     """The rounds of a run.
 
     >>> history = History([
@@ -62,28 +64,12 @@ class History:
     24.0
     """
 
-    rounds: list[Round] = field(default_factory=list)
-    private: bool = False
-
-    RELEASED = ("round", "released_loss", "primal", "dual", "rho", "bytes_up", "bytes_down")
-    OUTSIDE = ("objective", "lyapunov", "test_loss")
-    """In a private mode, what no guarantee covers."""
-
-    def __len__(self) -> int:
-        return len(self.rounds)
-
-    def __getitem__(self, name: str) -> Array:
-        """One quantity over all the rounds."""
-        return np.array([getattr(one, name) for one in self.rounds], dtype=np.float64)
+    OUTSIDE: ClassVar = ("objective", "lyapunov", "test_loss")
 
     def rounds_to(self, epsilon: float) -> int | None:
         """T(epsilon): the first round with V^t <= epsilon, None if there is none."""
         reached = np.flatnonzero(self["lyapunov"] <= epsilon)
         return self.rounds[int(reached[0])].round if reached.size else None
-
-    def outside_guarantee(self) -> tuple[str, ...]:
-        """The quantities that a privacy guarantee of the run does not cover."""
-        return self.OUTSIDE if self.private else ()
 
 
 @dataclass
@@ -177,29 +163,6 @@ def _gap(weights: Array, pull: Array, terms: Terms) -> Array:
     else:
         near = weights - (terms.lam * terms.penalty.slope(weights) + pull)
     return weights - (near if terms.constraint is None else terms.constraint.project(near))
-
-
-@dataclass(frozen=True)
-class Assumption:
-    """One assumption of the paper's convergence theorem, and whether it holds.
-
-    >>> print(Assumption("rho >= L", 0.05, 0.25))
-    rho >= L: 0.05 against 0.25, does not hold
-    """
-
-    name: str
-    value: float
-    wanted: float
-    strict: bool = False
-
-    @property
-    def holds(self) -> bool:
-        """Whether the value is at least (or more than) what is wanted."""
-        return self.value > self.wanted if self.strict else self.value >= self.wanted
-
-    def __str__(self) -> str:
-        verdict = "holds" if self.holds else "does not hold"
-        return f"{self.name}: {self.value:.4g} against {self.wanted:.4g}, {verdict}"
 
 
 def assumptions(parties: Sequence[Party], loss: PredictionLoss, rho: float) -> list[Assumption]:
