@@ -27,8 +27,8 @@ import dpsvm.frank_wolfe.estimator
 import dpsvm.privacy.model_file
 import dpsvm.privacy.release
 from dpsvm.admm import NetworkADMM, SharingADMMClassifier, SharingADMMRegressor
-from dpsvm.admm.history import BaseHistory
 from dpsvm.admm.sharing.privacy import Calibration as SharingCalibration
+from dpsvm.distributed.history import History
 from dpsvm.frank_wolfe import FrankWolfeLasso
 from dpsvm.losses import HuberHinge, Logistic
 from dpsvm.privacy import (
@@ -616,16 +616,16 @@ def hides_a_figure_in_the_report(patch: pytest.MonkeyPatch) -> None:
 
 
 def watches_uninvited(patch: pytest.MonkeyPatch) -> None:
-    make = BaseHistory.__init__
+    make = History.__init__
 
-    def init(self: BaseHistory, *parts: Any, **named: Any) -> None:
+    def init(self: History, *parts: Any, **named: Any) -> None:
         make(self, *parts, **named | {"measured": True})
 
-    patch.setattr(BaseHistory, "__init__", init)
+    patch.setattr(History, "__init__", init)
 
 
 def pickles_what_was_watched(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(BaseHistory, "__getstate__", lambda self: dict(vars(self)))
+    patch.setattr(History, "__getstate__", lambda self: dict(vars(self)))
 
 
 SVMS, ALL = ONE_OF_EACH[:2], ONE_OF_EACH
