@@ -23,7 +23,7 @@ def convergence(
     path: Path, curves: Mapping[tuple[str, str], Mapping[str, np.ndarray]], runs: int
 ) -> None:
     """A row for each problem, a panel for each sampling: mean, range and Theorem 1's bound."""
-    from dpsvm.admm.sharing.figure import COLOURS
+    from dpsvm.distributed.figure import COLOURS
 
     problems = list(dict.fromkeys(problem for problem, _ in curves))
     figure = _canvas(14.0, 2.7 * len(problems) + 0.6)
@@ -50,7 +50,7 @@ def convergence(
 
 def utility(path: Path, found: Utility) -> None:
     """F/F0 against n times epsilon, distributed and central, by n."""
-    from dpsvm.admm.sharing.figure import COLOURS
+    from dpsvm.distributed.figure import COLOURS
 
     figure = _canvas(10.0, 5.0)
     axes = figure.subplots()
@@ -81,7 +81,7 @@ def utility(path: Path, found: Utility) -> None:
 
 def uplink(path: Path, title: str, curves: Mapping[str, Curve]) -> None:
     """The least relative gap so far against numbers sent up; a panel for each way to send."""
-    from dpsvm.admm.sharing.figure import COLOURS
+    from dpsvm.distributed.figure import COLOURS
 
     figure = _canvas(14.0, 5.2)
     panels = {

@@ -44,7 +44,7 @@ def draw(path: Path, number: int, found: Figure, runs: int) -> None:
 
 
 def _panel(axes, number: int, panel: str, found: Figure) -> None:
-    from dpsvm.admm.sharing.figure import COLOURS
+    from dpsvm.distributed.figure import COLOURS
 
     x_label, y_label, y_scale = LABELS[number]
     points = found.points[panel]

@@ -26,7 +26,7 @@ def _axes(count: int):
 
 
 def _draw_levels(axes, levels: Levels) -> None:
-    from dpsvm.admm.sharing.figure import CENTRAL_LOOK, FIRST_LOOK
+    from dpsvm.distributed.figure import CENTRAL_LOOK, FIRST_LOOK
 
     axes.axhline(levels.central, label="all features", **CENTRAL_LOOK)
     axes.axhline(levels.first_party, label="first party alone", **FIRST_LOOK)
@@ -40,7 +40,7 @@ def convergence(
     levels: Levels,
 ) -> None:
     """Objective gap and test loss by epoch, of several methods; what is worse than 0 is cut off."""
-    from dpsvm.admm.sharing.figure import COLOURS
+    from dpsvm.distributed.figure import COLOURS
 
     figure, (left, right) = _axes(2)
     for (name, gap), colour in zip(gaps.items(), COLOURS, strict=False):
@@ -61,7 +61,7 @@ def convergence(
 
 def noise(path: Path, title: str, curves: Mapping[str, Sequence[float]], levels: Levels) -> None:
     """Test loss by epoch, one curve for each noise level."""
-    from dpsvm.admm.sharing.figure import COLOURS
+    from dpsvm.distributed.figure import COLOURS
 
     figure, (axes,) = _axes(1)
     figure.set_size_inches(7.2, 4.6)
@@ -83,7 +83,7 @@ def against_epsilon(
     levels: Levels,
 ) -> None:
     """The last test loss by epsilon."""
-    from dpsvm.admm.sharing.figure import COLOURS
+    from dpsvm.distributed.figure import COLOURS
 
     figure, (axes,) = _axes(1)
     figure.set_size_inches(7.2, 4.6)
