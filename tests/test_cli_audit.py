@@ -138,7 +138,7 @@ def test_facts_and_picture_are_written(folder):
         ("--resume nowhere/r two", "nowhere/r: the folder to write to does not exist"),
         ("--resume notes two", "notes:1: not a line of an audit"),
         ("--plot . two", "Is a directory"),
-        ("--plot r.doc two", "--plot r.doc: the name of a picture ends in .png or .svg or .pdf"),
+        ("--plot r.doc two", "r.doc: the ending must be one of "),
         ("--method best --private two", "--method: 'best' is not objective-gaussian or"),
         ("--loss l2 --private two", "--loss: 'l2' is not hinge or huber"),
     ],

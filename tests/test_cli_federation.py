@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
+import os
 import re
 import signal
 import stat
@@ -17,6 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import dpsvm
 from dpsvm.admm import SharingADMMClassifier
 from dpsvm.cli import main
 from dpsvm.cli.federating import nvflare, run_mpi, simulate
@@ -600,6 +603,28 @@ def test_nvflare_is_exported_by_its_own_module(monkeypatch, capsys):
     assert federation("export-nvflare", "job.toml", "--output", "flare") == 0
     assert asked == [("heart", "flare")]
     assert "--output is required" in refused(capsys, "export-nvflare", "job.toml")
+
+
+def test_a_simulation_shows_its_progress_on_a_terminal_alone():
+    pty = pytest.importorskip("pty", reason="needs a POSIX terminal")
+    pytest.importorskip("rich")
+    command = [sys.executable, "-m", "dpsvm", "federation", "simulate", "job.toml", *SITES]
+    environment = os.environ | {"PYTHONPATH": str(Path(dpsvm.__file__).parents[1])}
+    terminal, theirs = pty.openpty()
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=theirs, env=environment
+    ) as process:
+        os.close(theirs)
+        shown = b""
+        with contextlib.suppress(OSError):  # Linux's end of file, once the other side is closed
+            while part := os.read(terminal, 65536):
+                shown += part
+        told = process.communicate()[0]
+    os.close(terminal)
+    assert process.returncode == 0
+    assert b"100%" in shown
+    assert told.startswith(b"run ")
+    assert b"%" not in told
 
 
 class TestNvflare:

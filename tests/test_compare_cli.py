@@ -38,7 +38,7 @@ def test_no_file_compares_the_six_selectors_on_breast_cancer_data(capsys):
         assert re.search(rf"^{selector} .*\d", out, re.MULTILINE)
     assert "2 of 2 dpwss runs ended exhausted" in out
     assert "No privacy guarantee" in out
-    assert max(map(len, out.splitlines())) <= 110
+    assert max(map(len, out.splitlines())) <= 80
 
 
 def test_every_output_is_written_and_quiet_prints_nothing(capsys, folder):

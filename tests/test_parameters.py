@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.utils._param_validation import make_constraint
 
-from dpsvm.svm import constraints
+from dpsvm import constraints
 from dpsvm.svm.parameters import BY_FLAG, KERNELS, MACHINES, TABLE, Parameters
 from dpsvm.svm.selectors import with_numbers
 

@@ -5,21 +5,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from dpsvm.cli.audit_flags import AUDIT_FLAGS, MACHINE_FLAGS, OUTPUT_FLAGS, PRIVATE_FLAGS
-from dpsvm.cli.files import require_folder
 from dpsvm.cli.options import UsageError, help_page, one_operand, parse
-from dpsvm.cli.outputs import require_matplotlib
-from dpsvm.data import atomic_write, load_libsvm
+from dpsvm.cli.outputs import check_outputs, write_outputs
+from dpsvm.data import load_libsvm
 from dpsvm.privacy import PrivateSVC
 from dpsvm.privacy.audit import NEIGHBOURING, AuditResult, audit
 from dpsvm.privacy.methods import METHODS, NEED_DELTA
-from dpsvm.report.plain_json import dumps
 from dpsvm.svm import SVC
 from dpsvm.svm.parameters import Parameters
 from dpsvm.svm.selectors import DEFAULT, NUMBERS, SELECTORS
@@ -32,7 +29,6 @@ _SETTINGS = (
 )
 _PRIVATE_ONLY = ("epsilon", "method", "loss", "data_norm")
 _PRIVATE_TOO = ("kernel", "gamma", "C")
-_PICTURES = (".png", ".svg", ".pdf")
 _PAPERS = "is claimed by the paper, not a guarantee"
 
 
@@ -133,11 +129,8 @@ def run(arguments: list[str]) -> None:
 def _read_request(arguments: list[str]) -> _Request:
     values, operands = parse(arguments, AUDIT_FLAGS + MACHINE_FLAGS + PRIVATE_FLAGS + OUTPUT_FLAGS)
     data = one_operand(operands, "FILE", _USAGE)
-    for name in ("json", "plot", "resume"):
-        if values[name] is not None:
-            require_folder(values[name])
-    if values["plot"] is not None:
-        _require_picture(values["plot"])
+    written = {f"--{name}": values[name] for name in ("json", "plot", "resume")}
+    check_outputs({"FILE": data}, written)
     private = values.pop("private")
     given = {name: values.pop(name) for name in _PRIVATE_ONLY}
     names = {field.name for field in fields(Parameters)}
@@ -166,12 +159,6 @@ def _read_request(arguments: list[str]) -> _Request:
         settings=values,
         **kept,
     )
-
-
-def _require_picture(path: str) -> None:
-    require_matplotlib()
-    if Path(path).suffix not in _PICTURES:
-        raise UsageError(f"--plot {path}: the name of a picture ends in {' or '.join(_PICTURES)}")
 
 
 def _refuse_private(given: Mapping[str, Any]) -> None:
@@ -220,12 +207,8 @@ def _tell(request: _Request, result: AuditResult) -> None:
     print(text.partition("\n\n")[2] if request.quiet else text, flush=True)
     if request.papers:
         print(f"epsilon {result.claimed_epsilon:g} {_PAPERS}")
-    if request.json is not None:
-        with atomic_write(request.json) as file:
-            file.write(dumps({"file": request.data} | result.to_dict()))
-    if request.plot is not None:
-        with atomic_write(request.plot, "wb") as file:
-            result.plot().savefig(file, format=Path(request.plot).suffix[1:], dpi=130)
+    facts = {"file": request.data} | result.to_dict()
+    write_outputs(request.json, lambda: facts, request.plot, result.plot)
 
 
 def _say(kind: str, text: str) -> None:

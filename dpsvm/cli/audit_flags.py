@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dpsvm.cli.compare_flags import KERNEL_FLAGS
-from dpsvm.cli.options import Flag, number, one_of, positive, reader, table_flag, whole
+from dpsvm.cli.options import Flag, number, one_of, positive, reader, several, table_flag, whole
 from dpsvm.cli.selector_flags import CHOICES, NUMBER_FLAGS
 from dpsvm.losses import LOSSES
 from dpsvm.privacy.audit import CANARIES, NEIGHBOURING
 from dpsvm.privacy.methods import METHODS
 from dpsvm.svm.selectors import NUMBERS, SELECTORS
-from dpsvm.threads import thread_count
 
 _share = number("a number between 0 and 1", lambda value: 0.0 < value < 1.0)
 _delta = number("a number from 0 to below 1", lambda value: 0.0 <= value < 1.0)
@@ -83,7 +82,7 @@ AUDIT_FLAGS = (
         "jobs",
         "processes, -1 for one per core; the result does not depend on it",
         ("n",),
-        reader(lambda text: thread_count(int(text)), "a number of processes"),
+        several("processes"),
         default=-1,
     ),
     Flag(

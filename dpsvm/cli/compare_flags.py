@@ -5,27 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dpsvm.cli.options import Flag, reader, table_flag
+from dpsvm.cli.options import Flag, several, table_flag, whole
 from dpsvm.cli.selector_flags import CHOICES
 from dpsvm.svm.parameters import TABLE
 from dpsvm.svm.selectors import NUMBERS, SELECTORS
-from dpsvm.threads import thread_count
 
 _SHRINKING = {"on": (True,), "off": (False,), "both": (True, False)}
 
 
 def _listed(read: Callable[[str], Any]) -> Callable[[str], tuple[Any, ...]]:
     return lambda text: tuple(read(part) for part in text.split(","))
-
-
-def _at_least(least: int) -> Callable[[str], int]:
-    def convert(text: str) -> int:
-        value = int(text)
-        if value < least:
-            raise ValueError
-        return value
-
-    return reader(convert, f"a whole number from {least} on")
 
 
 def _shrinking(text: str) -> tuple[bool, ...]:
@@ -64,7 +53,7 @@ RUN_FLAGS = (
         "runs",
         "runs of each setting that draws random numbers",
         ("n",),
-        _at_least(1),
+        whole(1),
         default=10,
     ),
     Flag(
@@ -76,17 +65,15 @@ RUN_FLAGS = (
         default=(True,),
         default_text="on",
     ),
-    Flag("--seed", "seed", "seed of the first run", ("n",), _at_least(0), default=0),
-    Flag(
-        "--cv", "cv", "also score by cross-validation, in svm-train's folds", ("k",), _at_least(2)
-    ),
+    Flag("--seed", "seed", "seed of the first run", ("n",), whole(0), default=0),
+    Flag("--cv", "cv", "also score by cross-validation, in svm-train's folds", ("k",), whole(2)),
     Flag("--test", "test", "also score on a held-out file", ("file",), str),
     Flag(
         "--jobs",
         "jobs",
         "runs at a time, -1 for one per core",
         ("n",),
-        reader(lambda text: thread_count(int(text)), "a number of runs"),
+        several("runs"),
         default=1,
     ),
     Flag(

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dpsvm.svm.parameters import TABLE
+from dpsvm.threads import thread_count
 
 WIDTH = 80
 """Of all that a command prints, in columns."""
@@ -138,6 +139,15 @@ def number(wanted: str, holds: Callable[[float], bool]) -> Callable[[str], float
         return value
 
     return reader(convert, wanted)
+
+
+def several(what: str) -> Callable[[str], int]:
+    """A reader of how many things are done at a time, -1 being one for each core.
+
+    >>> several("threads")("3")
+    3
+    """
+    return reader(lambda text: thread_count(int(text)), f"a number of {what}")
 
 
 positive = number("a finite number above 0", lambda value: value > 0.0)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpsvm._streams import atomic_write, is_json
 from dpsvm.cli.files import read_problem, require_folder
-from dpsvm.cli.options import SEE_HELP, Flag, UsageError, help_page, parse, reader, table_flag
+from dpsvm.cli.options import SEE_HELP, Flag, UsageError, help_page, parse, several, table_flag
 from dpsvm.cli.scores import mean_squared_error, n_correct, squared_correlation
 from dpsvm.svm import model_file
 from dpsvm.svm.model import Model
@@ -30,7 +30,7 @@ FLAGS = (
         "threads",
         "threads to use; the result does not depend on it",
         ("n",),
-        reader(lambda text: thread_count(int(text)), "a number of threads"),
+        several("threads"),
         default_text="one per core",
     ),
 )

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dpsvm.cli.options import Flag, reader, table_flag
+from dpsvm.cli.options import Flag, positive, several, table_flag, whole
 from dpsvm.cli.selector_flags import CHOICES, NUMBER_FLAGS
 from dpsvm.svm.parameters import KERNELS, MACHINES, SOLVERS
-from dpsvm.threads import thread_count
 
 _TASKS = (
     *("multi-class classification", "multi-class classification"),
@@ -20,31 +19,6 @@ _KERNEL_FORMULAS = (
     "tanh(gamma u'v + coef0)",
     "in FILE: 0:serial 1:K(x,x1) ...",
 )
-
-
-def _seed(text: str) -> int:
-    seed = int(text)
-    if not 0 <= seed < 2**64:
-        raise ValueError
-    return seed
-
-
-def _positive(text: str) -> float:
-    weight = float(text)
-    if not 0.0 < weight < float("inf"):
-        raise ValueError
-    return weight
-
-
-def _folds(text: str) -> int:
-    n_folds = int(text)
-    if n_folds < 2:
-        raise ValueError
-    return n_folds
-
-
-def _thread_count(text: str) -> int:
-    return thread_count(int(text))
 
 
 LIBSVM_FLAGS = (
@@ -81,7 +55,7 @@ LIBSVM_FLAGS = (
         "class_weight",
         "factor on the cost of class i, in c-svc, for example -w-1 2",
         ("weight",),
-        reader(_positive, "a positive number"),
+        positive,
         default_text="1",
         labelled=True,
     ),
@@ -90,7 +64,7 @@ LIBSVM_FLAGS = (
         "n_folds",
         "print the accuracy of n-fold cross-validation instead of writing a model",
         ("n",),
-        reader(_folds, "a whole number from 2 on"),
+        whole(2),
     ),
     Flag("-q", "quiet", "print nothing but warnings, errors and the result of -v", default=False),
 )
@@ -103,7 +77,7 @@ DPSVM_FLAGS = (
         "seed",
         "seed of the folds and of selectors that draw",
         ("n",),
-        reader(_seed, "a whole number from 0 to 2^64 - 1"),
+        whole(0, 2**64 - 1),
         default_text="1 for folds, fresh for selectors",
     ),
     Flag(
@@ -111,7 +85,7 @@ DPSVM_FLAGS = (
         "threads",
         "threads to use; the result does not depend on it",
         ("n",),
-        reader(_thread_count, "a number of threads"),
+        several("threads"),
         default_text="one per core",
     ),
     table_flag("time_limit", "seconds", default_text="none"),

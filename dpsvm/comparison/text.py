@@ -11,11 +11,13 @@ from dpsvm.comparison import words
 if TYPE_CHECKING:
     from dpsvm.comparison.comparison import Comparison
 
-WIDTH = 100
+WIDTH = 80
 
 
 def table_text(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Aligned lines: the first column to the left, the others to the right.
+
+    Columns that do not fit into WIDTH stand below, beside the first column again.
 
     >>> print("\\n".join(table_text(["name", "n"], [["a", "10"], ["bcd", "5"]])))
     name   n
@@ -25,6 +27,11 @@ def table_text(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[st
     """
     cells = [list(columns), *map(list, rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    fitting = sum(sum(widths[:k]) + 2 * (k - 1) <= WIDTH for k in range(1, len(widths) + 1))
+    if 1 < fitting < len(widths):
+        below = [[first, *others[fitting - 1 :]] for first, *others in cells]
+        above = [row[:fitting] for row in cells]
+        return [*table_text(above[0], above[1:]), "", *table_text(below[0], below[1:])]
     cells.insert(1, ["-" * width for width in widths])
     lines = []
     for first, *others in cells:

@@ -17,7 +17,7 @@ from dpsvm.admm.network.estimators import NetworkADMM
 from dpsvm.admm.network.messages import Iterate
 from dpsvm.admm.network.node import Samples
 from dpsvm.admm.network.privacy import Calibration
-from dpsvm.admm.network.shares import checked_labels, signs_of, two_classes
+from dpsvm.distributed.labels import checked_labels, signs_of, two_classes
 from dpsvm.federation.job import Job
 from dpsvm.federation.members import Content, Shape, told_privacy
 from dpsvm.federation.messages import Array, Message

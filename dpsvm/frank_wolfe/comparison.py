@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
 
-from dpsvm.admm.callbacks import Tick
+from dpsvm.distributed import comparison as distributed
+from dpsvm.distributed.callbacks import Tick
 from dpsvm.frank_wolfe.blocks import whole_gap
 from dpsvm.frank_wolfe.core import minimize
 from dpsvm.frank_wolfe.estimator import FrankWolfeLasso
@@ -48,8 +49,7 @@ class Outcome:
     test_r2: float | None = None
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(distributed.Comparison[FrankWolfeLasso, Outcome]):
     """A fitted model and its baselines.
 
     >>> rng = np.random.default_rng(0)
@@ -62,17 +62,6 @@ class Comparison:
     >>> found.verdict
     'the model beats zero weights'
     """
-
-    model: FrankWolfeLasso
-    outcomes: tuple[Outcome, ...]
-
-    def __getitem__(self, name: str) -> Outcome:
-        return next(outcome for outcome in self.outcomes if outcome.name == name)
-
-    @property
-    def measured(self) -> bool:
-        """Whether there are figures on the training data."""
-        return len(self.outcomes) > 1
 
     def share(self, name: str) -> float | None:
         """An objective over that of zero weights; None where it was not asked for."""

@@ -8,15 +8,17 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from dpsvm._renamed import FRANK_WOLFE, renamed
-from dpsvm._sklearn import CallbackSupportMixin, with_callbacks
-from dpsvm.admm.callbacks import Rounds, Tick
-from dpsvm.admm.sharing.blocks import SplitColumns, is_blocks
+from dpsvm._sklearn import with_callbacks
+from dpsvm.distributed.callbacks import Rounds, Tick
+from dpsvm.distributed.estimator import DistributedEstimator
+from dpsvm.distributed.labels import checked_numbers
+from dpsvm.distributed.split import SplitColumns, is_blocks
 from dpsvm.frank_wolfe.checks import check_positive
 from dpsvm.frank_wolfe.core import check_tolerance, minimize
 from dpsvm.frank_wolfe.distributed import DistributedFrankWolfe, DistributedResult
@@ -27,7 +29,7 @@ from dpsvm.frank_wolfe.sets import L1Ball
 from dpsvm.frank_wolfe.steps import LINE_SEARCH, PAIRWISE
 from dpsvm.frank_wolfe.theory import AUTO
 from dpsvm.privacy.accountant import BudgetAccountant
-from dpsvm.privacy.release import PrivateEstimator, keep_guarantee
+from dpsvm.privacy.release import keep_guarantee
 from dpsvm.warnings import warn_caller
 
 Array = NDArray[np.float64]
@@ -37,13 +39,7 @@ _OF_PRIVACY = ("delta", "entry_bound", "label_bound", "public_labels", "accounta
 _TOL, _STEPS = 1e-4, 1000
 
 
-class FrankWolfeLasso(
-    PrivateEstimator,
-    CallbackSupportMixin,  # type: ignore[misc]
-    SplitColumns,
-    RegressorMixin,  # type: ignore[misc]
-    BaseEstimator,  # type: ignore[misc]
-):
+class FrankWolfeLasso(SplitColumns, RegressorMixin, DistributedEstimator):  # type: ignore[misc]
     """Least squares under |coef|_1 <= radius, by Frank-Wolfe.
 
     Minimises |X w - y|^2 / (2 n). scikit-learn's ``Lasso(alpha, fit_intercept=False)`` has the same
@@ -177,10 +173,6 @@ class FrankWolfeLasso(
         self.accountant = accountant
         self.random_state = random_state
 
-    @property
-    def _private(self) -> bool:
-        return self.epsilon is not None
-
     def fit(self, X: Any, y: Any, parties: Sequence[Any] | None = None) -> Self:
         """Fit the coefficients.
 
@@ -291,11 +283,7 @@ class FrankWolfeLasso(
 
     def _data(self, X: Any, y: Any, parties: Sequence[Any] | None) -> tuple[list[Any], Array]:
         blocks = self._split(X, parties)
-        if y is None:
-            raise ValueError("y must be given: requires y to be passed, but the target y is None")
-        target = np.asarray(column_or_1d(y, warn=True), dtype=np.float64)
-        if not np.all(np.isfinite(target)):
-            raise ValueError("y must hold finite numbers: it has NaN or infinity")
+        target = checked_numbers(y)
         if len(target) != blocks[0].shape[0]:
             raise ValueError(f"X has {blocks[0].shape[0]} rows and y {len(target)}")
         return blocks, target

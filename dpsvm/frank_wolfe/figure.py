@@ -6,20 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpsvm.admm.sharing.figure import CENTRAL_LOOK, COLOURS, FIRST_LOOK
+from dpsvm.distributed.figure import draw_levels, on_log_axis, panels
 from dpsvm.frank_wolfe.comparison import CENTRAL, PRIVATE, ZERO, Comparison
+from dpsvm.report.palette import CENTRAL_LOOK, COLOURS, FIRST_LOOK, MIDDLE_LOOK
+from dpsvm.report.picture import legend
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _DECADES = 100.0  # a span of values that a linear axis would not show
-_PRIVATE_LOOK: dict[str, Any] = {"color": COLOURS[1], "linestyle": "-.", "linewidth": 1.2}
-_LEVELS: dict[str, dict[str, Any]] = {
-    PRIVATE: _PRIVATE_LOOK,
-    CENTRAL: CENTRAL_LOOK,
-    ZERO: FIRST_LOOK,
-}
+_LEVELS = {PRIVATE: MIDDLE_LOOK, CENTRAL: CENTRAL_LOOK, ZERO: FIRST_LOOK}
 
 
 def picture(comparison: Comparison, title: str) -> Figure:
@@ -28,39 +25,32 @@ def picture(comparison: Comparison, title: str) -> Figure:
     With parties the value is the one that the messages tell, of the sketched problem: it is all
     that a private run has, and a run without parties keeps its own.
     """
-    from matplotlib.figure import Figure
-
     model = comparison.model
     if model.history_ is None:
         raise ValueError("a private run without parties keeps no history to draw")
-    figure = Figure(figsize=(10, 4.2), layout="constrained")
-    values, right = figure.subplots(1, 2)
+    figure, values, right = panels(title)
     if model.traffic_ is None:
         _steps(values, right, model.history_)
     else:
         _rounds(values, right, comparison)
-    for outcome in comparison.outcomes:
-        if outcome.name in _LEVELS and outcome.objective:
-            values.axhline(outcome.objective, label=outcome.name, **_LEVELS[outcome.name])
+    draw_levels(values, comparison, _LEVELS, "objective")
     low, high = values.get_ylim()
     values.set(yscale="log" if 0.0 < _DECADES * low < high else "linear", ylabel="objective")
-    values.legend(fontsize="small")
-    figure.suptitle(title, fontsize="medium", wrap=True)
     return figure
 
 
 def _steps(values: Axes, gaps: Axes, history: Any) -> None:
     steps = history["iteration"]
-    values.plot(steps, _shown(history["value"]), color=COLOURS[0], label="this model")
+    values.plot(steps, on_log_axis(history["value"]), color=COLOURS[0], label="this model")
     values.set(xlabel="step")
-    gaps.plot(steps, _shown(history["gap"]), color=COLOURS[0])
+    gaps.plot(steps, on_log_axis(history["gap"]), color=COLOURS[0])
     gaps.set(yscale="log", xlabel="step", ylabel="gap: at least the distance to the optimum")
 
 
 def _rounds(values: Axes, sent: Axes, comparison: Comparison) -> None:
     model = comparison.model
     rounds = np.array([one.round for one in model.history_])
-    told = _shown(np.array([one.released_value for one in model.history_]))
+    told = on_log_axis(np.array([one.released_value for one in model.history_]))
     values.plot(rounds, told, color=COLOURS[0], label="this model, as the messages tell it")
     values.set(xlabel="round")
     up = [one.traffic.up_bytes for one in model.history_]
@@ -69,9 +59,4 @@ def _rounds(values: Axes, sent: Axes, comparison: Comparison) -> None:
         longest = model.predicted_traffic_.up_bytes / rounds[-1] * rounds
         sent.plot(rounds, longest, label="by proposals without a cache", **_LEVELS[ZERO])
     sent.set(xlabel="round", ylabel="bytes sent by the parties", ylim=(0, None))
-    sent.legend(fontsize="small")
-
-
-def _shown(numbers: Any) -> Any:
-    """Numbers for a logarithmic axis, which has no place for 0."""
-    return np.maximum(numbers, 1e-16)
+    legend(sent)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
 from typing import Any
 
-from dpsvm.svm.constraints import Boolean, Constraint, Interval, Names, Nothing
+from dpsvm.constraints import Boolean, Constraint, Interval, Names, Nothing
 from dpsvm.svm.selectors import DEFAULT, NUMBERS, SELECTORS, Number, with_numbers
 
 MACHINES = ("c-svc", "nu-svc", "one-class", "epsilon-svr", "nu-svr")

@@ -19,11 +19,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from dpsvm.admm.callbacks import Tick
 from dpsvm.admm.network.estimators import NetworkADMM
 from dpsvm.admm.network.hinge import approach_hinge
 from dpsvm.admm.network.node import Samples
-from dpsvm.admm.network.shares import signs_of
+from dpsvm.distributed import comparison as distributed
+from dpsvm.distributed.callbacks import Tick
+from dpsvm.distributed.labels import signs_of
 from dpsvm.losses import Loss
 from dpsvm.privacy.minimiser import Objective, approach
 
@@ -44,8 +45,7 @@ class Outcome:
     test_error: float | None = None
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(distributed.Comparison[NetworkADMM, Outcome]):
     """A fitted network and its baselines.
 
     >>> rng = np.random.default_rng(0)
@@ -56,17 +56,6 @@ class Comparison:
     >>> found.gap("network") < 1e-6
     True
     """
-
-    model: NetworkADMM
-    outcomes: tuple[Outcome, ...]
-
-    def __getitem__(self, name: str) -> Outcome:
-        return next(outcome for outcome in self.outcomes if outcome.name == name)
-
-    @property
-    def measured(self) -> bool:
-        """Whether there are figures on the training data."""
-        return len(self.outcomes) > 1
 
     def gap(self, name: str) -> float:
         """How far an objective lies above the central one, relatively; nan if not asked for."""

@@ -8,17 +8,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dpsvm._renamed import NETWORK, renamed
-from dpsvm._sklearn import CallbackSupportMixin, one_of, with_callbacks
-from dpsvm.admm.callbacks import Rounds, Tick
+from dpsvm._sklearn import one_of, with_callbacks
 from dpsvm.admm.network.graph import make_graph
 from dpsvm.admm.network.hinge import HINGE_TOL
 from dpsvm.admm.network.history import History, Recorder, objective
@@ -26,25 +21,24 @@ from dpsvm.admm.network.node import TOL, Node, Samples
 from dpsvm.admm.network.penalties import FORMS, Penalties, schedule
 from dpsvm.admm.network.privacy import BOUNDS, MODES, Calibration, calibrate
 from dpsvm.admm.network.run import run
-from dpsvm.admm.network.shares import (
-    assigned,
+from dpsvm.admm.network.shares import assigned, checked_tables, cut, deal, names_of
+from dpsvm.admm.network.terms import Terms, updates_in
+from dpsvm.admm.network.theory import conditions
+from dpsvm.distributed.callbacks import Rounds, Tick
+from dpsvm.distributed.estimator import BinaryClassifier, DistributedEstimator
+from dpsvm.distributed.labels import (
     checked_labels,
-    checked_tables,
-    cut,
-    deal,
     joined,
-    names_of,
+    known_signs,
     signs_of,
     two_classes,
 )
-from dpsvm.admm.network.terms import Terms, updates_in
-from dpsvm.admm.network.theory import conditions
-from dpsvm.admm.sharing.blocks import is_blocks
+from dpsvm.distributed.split import is_blocks
 from dpsvm.losses import LOSSES, make_loss
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.preparation import Preparation
-from dpsvm.privacy.release import PrivateEstimator, Release, tell
+from dpsvm.privacy.release import Release, tell
 from dpsvm.rows import core_rows
 from dpsvm.warnings import warn_caller
 
@@ -57,13 +51,7 @@ _WIDTH = 0.5
 _FORM = {"accept_sparse": "csr", "dtype": np.float64, "order": "C"}
 
 
-def _has_probabilities(model: NetworkADMM) -> bool:
-    if model.loss != "logistic":
-        raise AttributeError(f"probabilities need loss='logistic', got {model.loss!r}")
-    return True
-
-
-class NetworkADMM(PrivateEstimator, ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
+class NetworkADMM(BinaryClassifier, DistributedEstimator):
     """A binary linear classifier over samples that the nodes of a network hold.
 
     Minimises sum_i O_i(f), O_i(f) = (C/B_i) sum_n l(y_n f . x_n) + (lam/N) |f|^2 / 2, B_i being the
@@ -257,15 +245,6 @@ class NetworkADMM(PrivateEstimator, ClassifierMixin, CallbackSupportMixin, BaseE
         self.tol = tol
         self.track = track
         self.random_state = random_state
-
-    @property
-    def _private(self) -> bool:
-        return self.privacy is not None
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
 
     def fit(
         self,
@@ -476,28 +455,19 @@ class NetworkADMM(PrivateEstimator, ClassifierMixin, CallbackSupportMixin, BaseE
         self, data: tuple[Any, Any] | None, preparation: Preparation | None
     ) -> tuple[Callable[[Array], Array], Array] | None:
         """The decisions on held-out samples as a function of the weights, and their signs."""
-        if data is None:
+        pair = self._evaluated(data)
+        if pair is None:
             return None
-        if not self.track:
-            raise ValueError("evaluate_on is noted in the history, which track=False leaves out")
-        if not isinstance(data, (tuple, list)) or len(data) != 2:
-            raise ValueError("evaluate_on must be a pair (X, y)")
-        rows = core_rows(validate_data(self, data[0], reset=False, **_FORM))
-        labels = checked_labels(data[1], "y of evaluate_on")
-        if len(labels) != rows.shape[0]:
-            raise ValueError(f"evaluate_on has {rows.shape[0]} rows and {len(labels)} labels")
-        unknown = labels[~np.isin(labels, self.classes_)]
-        if len(unknown):
-            raise ValueError(
-                f"evaluate_on holds the label {unknown.tolist()[0]!r}, which is not in "
-                f"{self.classes_.tolist()!r}"
-            )
+        rows = core_rows(validate_data(self, pair[0], reset=False, **_FORM))
+        signs = known_signs(pair[1], self.classes_)
+        if len(signs) != rows.shape[0]:
+            raise ValueError(f"evaluate_on has {rows.shape[0]} rows and {len(signs)} labels")
 
         def decide(weights: Array) -> Array:
             coefs, intercepts = _in_given_units(weights[None, :], preparation)
             return np.asarray(rows @ coefs[0] + intercepts[0])
 
-        return decide, signs_of(labels, self.classes_)
+        return decide, signs
 
     def _calibration(self, terms: Terms, sizes: list[int]) -> Calibration | None:
         """The noise of a private mode."""
@@ -583,39 +553,6 @@ class NetworkADMM(PrivateEstimator, ClassifierMixin, CallbackSupportMixin, BaseE
         check_is_fitted(self)
         rows = validate_data(self, X, reset=False, **_FORM)
         return np.asarray(rows @ self.coef_[0] + self.intercept_)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the label of each sample.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The samples.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            From ``classes_``.
-        """
-        decisions = self.decision_function(X)
-        return np.asarray(self.classes_[(decisions > 0).astype(np.intp)])
-
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Array:
-        """Return the probabilities of both classes, for the logistic loss alone.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The samples.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, 2)
-            In the order of ``classes_``.
-        """
-        decisions = self.decision_function(X)
-        return np.column_stack([expit(-decisions), expit(decisions)])
 
 
 def _in_given_units(weights: Array, preparation: Preparation | None) -> tuple[Array, Array]:

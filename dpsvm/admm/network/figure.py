@@ -7,18 +7,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpsvm.admm.network.comparison import ALONE, CENTRAL, MEAN_OF_LOCAL, Comparison
-from dpsvm.admm.sharing.figure import CENTRAL_LOOK, COLOURS, FIRST_LOOK
+from dpsvm.distributed.figure import draw_levels, on_log_axis, panels
+from dpsvm.report.palette import CENTRAL_LOOK, COLOURS, FIRST_LOOK, MIDDLE_LOOK
+from dpsvm.report.picture import legend
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_LOCAL_LOOK: dict[str, Any] = {"color": COLOURS[1], "linestyle": "-.", "linewidth": 1.2}
-_LEVELS: dict[str, dict[str, Any]] = {
-    CENTRAL: CENTRAL_LOOK,
-    MEAN_OF_LOCAL: _LOCAL_LOOK,
-    ALONE: FIRST_LOOK,
-}
+_LEVELS = {CENTRAL: CENTRAL_LOOK, MEAN_OF_LOCAL: MIDDLE_LOOK, ALONE: FIRST_LOOK}
+_ROUND = "round (dots: data read)"
 
 
 def picture(comparison: Comparison, title: str) -> Figure:
@@ -26,36 +23,25 @@ def picture(comparison: Comparison, title: str) -> Figure:
 
     Of a private run of which nothing was measured, consensus, and the epsilon spent.
     """
-    from matplotlib.figure import Figure
-
     history = comparison.model.history_
-    figure = Figure(figsize=(10, 4.2), layout="constrained")
-    left, right = figure.subplots(1, 2)
+    figure, gaps, losses = panels(title)
     rounds, updates = history["round"], np.flatnonzero(history["update"])
-    look = {"marker": "o", "markersize": 3, "markevery": updates.tolist()}
+    look: dict[str, Any] = {"marker": "o", "markersize": 3, "markevery": updates.tolist()}
     if comparison.measured:
         gap = history["objective"] / comparison[CENTRAL].objective - 1.0
         label = "objective of the mean, above the optimum"
-        left.plot(rounds, np.maximum(gap, 1e-16), color=COLOURS[0], label=label, **look)
-    apart = np.maximum(history["consensus"], 1e-16)
-    left.plot(rounds, apart, color=COLOURS[2], label="consensus error")
-    left.set(yscale="log", xlabel="round (dots: data read)", ylabel="relative gap; distance")
-    left.legend(fontsize="small")
-    if comparison.measured:
-        _losses(right, comparison, look)
-    else:
-        right.plot(rounds, history["privacy"], color=COLOURS[0], **look)
-        right.set(xlabel="round (dots: data read)", ylabel="epsilon spent")
-    figure.suptitle(title, fontsize="medium", wrap=True)
-    return figure
-
-
-def _losses(axes: Axes, comparison: Comparison, look: dict[str, Any]) -> None:
-    history = comparison.model.history_
+        gaps.plot(rounds, on_log_axis(gap), color=COLOURS[0], label=label, **look)
+    apart = on_log_axis(history["consensus"])
+    gaps.plot(rounds, apart, color=COLOURS[2], label="consensus error")
+    gaps.set(yscale="log", xlabel=_ROUND, ylabel="relative gap; distance")
+    legend(gaps)
+    if not comparison.measured:
+        losses.plot(rounds, history["privacy"], color=COLOURS[0], **look)
+        losses.set(xlabel=_ROUND, ylabel="epsilon spent")
+        return figure
     measured = "train_loss" if comparison[CENTRAL].test_loss is None else "test_loss"
     series = "loss" if measured == "train_loss" else measured
-    axes.plot(history["round"], history[series], color=COLOURS[0], label="network", **look)
-    for name, level in _LEVELS.items():
-        axes.axhline(getattr(comparison[name], measured), label=name, **level)
-    axes.set(xlabel="round (dots: data read)", ylabel=measured.replace("_", " "))
-    axes.legend(fontsize="small")
+    losses.plot(rounds, history[series], color=COLOURS[0], label="network", **look)
+    losses.set(xlabel=_ROUND, ylabel=measured.replace("_", " "))
+    draw_levels(losses, comparison, _LEVELS, measured)
+    return figure

@@ -10,15 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpsvm.admm.history import BaseHistory
 from dpsvm.admm.network.messages import Iterate
 from dpsvm.admm.network.node import Node
 from dpsvm.admm.network.terms import Terms
+from dpsvm.distributed import history as distributed
 
 Array = NDArray[np.float64]
 
@@ -42,7 +42,7 @@ class Round:
     test_loss: float | None = None
 
 
-class History(BaseHistory):
+class History(distributed.History[Round]):
     """The rounds of a run.
 
     >>> one = {"update": True, "consensus": 0.0, "dual_sum": 0.0, "data_accesses": 2,
@@ -54,8 +54,7 @@ class History(BaseHistory):
     array([1., 2.])
     """
 
-    rounds: list[Round]
-    OUTSIDE = ("loss", "objective", "gradient_norm", "test_error", "test_loss")
+    OUTSIDE: ClassVar = ("loss", "objective", "gradient_norm", "test_error", "test_loss")
 
     def updates_only(self) -> History:
         """The rounds that read the data, without those that recycle."""

@@ -14,7 +14,7 @@ from scipy.linalg import eigvalsh
 
 from dpsvm.admm.network.graph import Graph
 from dpsvm.admm.network.terms import Terms
-from dpsvm.admm.sharing.history import Assumption
+from dpsvm.distributed.assumption import Assumption
 
 _ZERO = 1e-10  # of the largest eigenvalue
 

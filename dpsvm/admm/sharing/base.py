@@ -8,15 +8,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from dpsvm._renamed import SHARING, renamed
-from dpsvm._sklearn import CallbackSupportMixin, one_of, with_callbacks
-from dpsvm.admm.callbacks import Rounds, Tick
-from dpsvm.admm.sharing.blocks import SplitColumns
+from dpsvm._sklearn import one_of, with_callbacks
 from dpsvm.admm.sharing.columns import Columns
 from dpsvm.admm.sharing.coordinator import Coordinator
 from dpsvm.admm.sharing.history import History, Recorder, assumptions, objective
@@ -26,10 +23,13 @@ from dpsvm.admm.sharing.privacy import MODES, Calibration, PublicBounds, calibra
 from dpsvm.admm.sharing.regularisers import PENALTIES, Ball, Box
 from dpsvm.admm.sharing.run import run
 from dpsvm.admm.sharing.terms import METHODS, Terms, automatic_rho, check_positive
+from dpsvm.distributed.callbacks import Rounds, Tick
+from dpsvm.distributed.estimator import DistributedEstimator
+from dpsvm.distributed.split import SplitColumns
 from dpsvm.losses import PredictionLoss
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.noise import Noise
-from dpsvm.privacy.release import PrivateEstimator, Release, tell
+from dpsvm.privacy.release import Release, tell
 from dpsvm.warnings import warn_caller
 
 Array = NDArray[np.float64]
@@ -39,7 +39,7 @@ _BOUNDS = ("data_norm", "radius", "target_bound", "column_norm", "target_norm", 
 _PRIVATE = ("epsilon", "delta", *_BOUNDS, "accountant")
 
 
-class BaseSharingADMM(PrivateEstimator, CallbackSupportMixin, SplitColumns, BaseEstimator):  # type: ignore[misc]
+class BaseSharingADMM(SplitColumns, DistributedEstimator):
     """What the classifier and the regressor share."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -113,10 +113,6 @@ class BaseSharingADMM(PrivateEstimator, CallbackSupportMixin, SplitColumns, Base
         self.track = track
         self.diagnose = diagnose
         self.random_state = random_state
-
-    @property
-    def _private(self) -> bool:
-        return self.privacy is not None
 
     def _loss(self) -> PredictionLoss:
         raise NotImplementedError
@@ -306,14 +302,11 @@ class BaseSharingADMM(PrivateEstimator, CallbackSupportMixin, SplitColumns, Base
         return self._with_constant(self._blocks(X))
 
     def _evaluation(self, data: tuple[Any, Any] | None) -> tuple[list[Any], Array] | None:
-        if data is None:
+        pair = self._evaluated(data)
+        if pair is None:
             return None
-        if not self.track:
-            raise ValueError("evaluate_on is noted in the history, which track=False leaves out")
-        if not isinstance(data, (tuple, list)) or len(data) != 2:
-            raise ValueError("evaluate_on must be a pair (X, y)")
-        matrices = [own.matrix for own in self._columns(data[0])]
-        target = self._known_target(data[1])
+        matrices = [own.matrix for own in self._columns(pair[0])]
+        target = self._known_target(pair[1])
         if len(target) != matrices[0].shape[0]:
             raise ValueError(
                 f"evaluate_on has {matrices[0].shape[0]} rows and {len(target)} targets"

@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 
-from dpsvm.admm.callbacks import Tick
 from dpsvm.admm.sharing.base import BaseSharingADMM
 from dpsvm.admm.sharing.baselines import SGDSettings, central, distributed_sgd, gauss_seidel
 from dpsvm.admm.sharing.columns import Columns
 from dpsvm.admm.sharing.coordinator import Coordinator
 from dpsvm.admm.sharing.party import Party
+from dpsvm.distributed import comparison as distributed
+from dpsvm.distributed.callbacks import Tick
 
 Array = NDArray[np.float64]
 
@@ -41,8 +42,7 @@ class Outcome:
     test_accuracy: float | None = None
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(distributed.Comparison[BaseSharingADMM, Outcome]):
     """A fitted joint model and its baselines.
 
     >>> from dpsvm.admm import SharingADMMRegressor
@@ -57,12 +57,6 @@ class Comparison:
     'the joint model beats the first party alone'
     """
 
-    model: BaseSharingADMM
-    outcomes: tuple[Outcome, ...]
-
-    def __getitem__(self, name: str) -> Outcome:
-        return next(outcome for outcome in self.outcomes if outcome.name == name)
-
     def gap(self, name: str) -> float | None:
         """How far an objective lies above the central one, relatively; None for the first party,
         and where nothing was measured.
@@ -71,11 +65,6 @@ class Comparison:
             return None
         lowest = self[CENTRAL].objective
         return self[name].objective / lowest - 1.0 if lowest > 0.0 else math.nan
-
-    @property
-    def measured(self) -> bool:
-        """Whether there are figures on the training data."""
-        return len(self.outcomes) > 1
 
     @property
     def verdict(self) -> str | None:

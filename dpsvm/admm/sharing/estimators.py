@@ -7,31 +7,28 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
-from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils import Tags
+from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import column_or_1d
 
 from dpsvm._renamed import SHARING, renamed
 from dpsvm._sklearn import one_of
 from dpsvm.admm.sharing.base import BaseSharingADMM
 from dpsvm.admm.sharing.regularisers import Ball, Box
+from dpsvm.distributed.estimator import BinaryClassifier
+from dpsvm.distributed.labels import (
+    checked_labels,
+    checked_numbers,
+    known_signs,
+    signs_of,
+    two_classes,
+)
 from dpsvm.losses import PREDICTION_LOSSES, PredictionLoss, Squared, make_prediction_loss
 from dpsvm.privacy.accountant import BudgetAccountant
 
 Array = NDArray[np.float64]
 
 
-def _has_probabilities(model: SharingADMMClassifier) -> bool:
-    if model.loss != "logistic":
-        raise AttributeError(f"probabilities need loss='logistic', got {model.loss!r}")
-    return True
-
-
-class SharingADMMClassifier(ClassifierMixin, BaseSharingADMM):  # type: ignore[misc]
+class SharingADMMClassifier(BinaryClassifier, BaseSharingADMM):
     """A binary linear classifier over columns that several parties hold.
 
     Minimises C sum_i l(y_i z_i) + lam sum_m R(x_m), z = sum_m D_m x_m, by ADMM sharing (Boyd et al.
@@ -201,11 +198,6 @@ class SharingADMMClassifier(ClassifierMixin, BaseSharingADMM):  # type: ignore[m
             random_state=random_state,
         )
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
-
     def _shaped(self, coef: Array, intercept: float) -> tuple[Any, Any]:
         return coef[np.newaxis], np.array([intercept])
 
@@ -213,27 +205,12 @@ class SharingADMMClassifier(ClassifierMixin, BaseSharingADMM):  # type: ignore[m
         return make_prediction_loss(self.loss, float(self.width))
 
     def _target(self, y: Any) -> Array:
-        labels = column_or_1d(y, warn=True)
-        kind = type_of_target(labels, input_name="y", raise_unknown=True)
-        if kind not in ("binary", "multiclass"):
-            raise ValueError(f"Unknown label type: {kind}. Two classes are needed")
-        self.classes_ = np.unique(labels)
-        if len(self.classes_) != 2:
-            raise ValueError(
-                f"Only binary classification is supported: y must hold two classes, got "
-                f"{len(self.classes_)} class{'es' if len(self.classes_) > 1 else ''}"
-            )
-        return np.where(labels == self.classes_[1], 1.0, -1.0)
+        labels = checked_labels(y)
+        self.classes_ = two_classes(labels, None)
+        return signs_of(labels, self.classes_)
 
     def _known_target(self, y: Any) -> Array:
-        labels = column_or_1d(y)
-        unknown = labels[~np.isin(labels, self.classes_)]
-        if len(unknown):
-            raise ValueError(
-                f"evaluate_on holds the label {unknown.tolist()[0]!r}, which is not in "
-                f"{self.classes_.tolist()!r}"
-            )
-        return np.where(labels == self.classes_[1], 1.0, -1.0)
+        return known_signs(y, self.classes_)
 
     def decision_function(self, X: Any) -> Array:
         """Return the sum of the parties' predictions, positive for ``classes_[1]``.
@@ -249,39 +226,6 @@ class SharingADMMClassifier(ClassifierMixin, BaseSharingADMM):  # type: ignore[m
             One number per sample.
         """
         return self._decisions(X)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the label of each sample.
-
-        Parameters
-        ----------
-        X : table, or list of tables, as in ``fit``
-            The samples.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            From ``classes_``.
-        """
-        decisions = self.decision_function(X)
-        return np.asarray(self.classes_[(decisions > 0).astype(np.intp)])
-
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Array:
-        """Return the probabilities of both classes, for the logistic loss alone.
-
-        Parameters
-        ----------
-        X : table, or list of tables, as in ``fit``
-            The samples.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, 2)
-            In the order of ``classes_``.
-        """
-        decisions = self.decision_function(X)
-        return np.column_stack([expit(-decisions), expit(decisions)])
 
 
 class SharingADMMRegressor(RegressorMixin, BaseSharingADMM):  # type: ignore[misc]
@@ -308,10 +252,7 @@ class SharingADMMRegressor(RegressorMixin, BaseSharingADMM):  # type: ignore[mis
         return Squared()
 
     def _target(self, y: Any) -> Array:
-        numbers = np.asarray(column_or_1d(y, warn=True), dtype=np.float64)
-        if not np.all(np.isfinite(numbers)):
-            raise ValueError("y must hold finite numbers: it has NaN or infinity")
-        return numbers
+        return checked_numbers(y)
 
     def _known_target(self, y: Any) -> Array:
         return self._target(y)

@@ -15,16 +15,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigvalsh
 
-from dpsvm.admm.history import BaseHistory
 from dpsvm.admm.sharing.coordinator import Coordinator
 from dpsvm.admm.sharing.party import Party
 from dpsvm.admm.sharing.terms import Terms
+from dpsvm.distributed import history as distributed
+from dpsvm.distributed.assumption import Assumption
 from dpsvm.losses import PredictionLoss
 
 Array = NDArray[np.float64]
@@ -49,7 +50,7 @@ class Round:
     test_loss: float | None = None  # mean, on data given for that
 
 
-class History(BaseHistory):
+class History(distributed.History[Round]):
     """The rounds of a run.
 
     >>> history = History([
@@ -63,8 +64,7 @@ class History(BaseHistory):
     24.0
     """
 
-    rounds: list[Round]
-    OUTSIDE = ("objective", "lyapunov", "test_loss")
+    OUTSIDE: ClassVar = ("objective", "lyapunov", "test_loss")
 
     def rounds_to(self, epsilon: float) -> int | None:
         """T(epsilon): the first round with V^t <= epsilon, None if there is none."""
@@ -169,29 +169,6 @@ def _gap(weights: Array, pull: Array, terms: Terms) -> Array:
     else:
         near = weights - (terms.lam * terms.penalty.slope(weights) + pull)
     return weights - (near if terms.constraint is None else terms.constraint.project(near))
-
-
-@dataclass(frozen=True)
-class Assumption:
-    """One assumption of the paper's convergence theorem, and whether it holds.
-
-    >>> print(Assumption("rho >= L", 0.05, 0.25))
-    rho >= L: 0.05 against 0.25, does not hold
-    """
-
-    name: str
-    value: float
-    wanted: float
-    strict: bool = False
-
-    @property
-    def holds(self) -> bool:
-        """Whether the value is at least (or more than) what is wanted."""
-        return self.value > self.wanted if self.strict else self.value >= self.wanted
-
-    def __str__(self) -> str:
-        verdict = "holds" if self.holds else "does not hold"
-        return f"{self.name}: {self.value:.4g} against {self.wanted:.4g}, {verdict}"
 
 
 def assumptions(parties: Sequence[Party], loss: PredictionLoss, rho: float) -> list[Assumption]:

@@ -1,0 +1,42 @@
+"""What the distributed families share."""
+
+from __future__ import annotations
+
+import doctest
+import pickle
+import pkgutil
+from importlib import import_module
+
+import numpy as np
+import pytest
+from sharing_problems import make_problem
+
+import dpsvm.distributed
+from dpsvm import PrivacyLeakWarning, constraints
+from dpsvm.admm import SharingADMMClassifier
+
+
+@pytest.mark.parametrize(
+    "module", [module.name for module in pkgutil.iter_modules(dpsvm.distributed.__path__)]
+)
+def test_docstring_examples_run(module):
+    assert doctest.testmod(import_module(f"dpsvm.distributed.{module}")).failed == 0
+
+
+def test_the_examples_of_constraints_run():
+    assert doctest.testmod(constraints).failed == 0
+
+
+def test_a_pickled_history_of_a_private_run_holds_nothing_outside_the_guarantee():
+    blocks, y = make_problem(6)
+    bounds = {"data_norm": 3.0, "radius": 2.0, "target_bound": 3.0}
+    private = SharingADMMClassifier(privacy="row", epsilon=1.0, delta=1e-5, rounds=3, **bounds)
+    with pytest.warns(PrivacyLeakWarning, match="repeatable"):
+        history = private.set_params(random_state=0).fit(blocks, y).history_
+    kept = pickle.loads(pickle.dumps(history))
+    for name in history.OUTSIDE:
+        assert np.all(np.isnan(kept[name]))
+    assert np.array_equal(kept["released_loss"], history["released_loss"])
+    assert kept.private
+    plain = SharingADMMClassifier(rounds=3).fit(blocks, y).history_
+    assert np.array_equal(pickle.loads(pickle.dumps(plain))["objective"], plain["objective"])
