@@ -6,13 +6,19 @@ from collections.abc import Callable
 from typing import Any
 
 from dpsvm.cli.options import Flag, several, table_flag, whole
-from dpsvm.svm.parameters import SELECTORS, TABLE
+from dpsvm.svm.parameters import SELECTORS, TABLE, Setting
 
 _SHRINKING = {"on": (True,), "off": (False,), "both": (True, False)}
 
 
-def _listed(read: Callable[[str], Any]) -> Callable[[str], tuple[Any, ...]]:
-    return lambda text: tuple(read(part) for part in text.split(","))
+def _listed(setting: Setting) -> Callable[[str], tuple[Any, ...]]:
+    def read(text: str) -> tuple[Any, ...]:
+        try:
+            return tuple(setting.read(part) for part in text.split(","))
+        except ValueError as error:  # it names the flag of one value
+            raise ValueError(str(error).removeprefix(f"{setting.flag} ")) from None
+
+    return read
 
 
 def _shrinking(text: str) -> tuple[bool, ...]:
@@ -27,7 +33,7 @@ RUN_FLAGS = (
         "selectors",
         "selectors to compare, separated by commas; wss2 is always run",
         ("names",),
-        _listed(TABLE["selector"].read),
+        _listed(TABLE["selector"]),
         default=SELECTORS,
         default_text=",".join(SELECTORS),
     ),
@@ -36,7 +42,7 @@ RUN_FLAGS = (
         "selection_epsilon",
         "values for dpwss, separated by commas; not a privacy guarantee",
         ("x,...",),
-        _listed(TABLE["selection_epsilon"].read),
+        _listed(TABLE["selection_epsilon"]),
         default=(1.0,),
         default_text="1",
     ),
@@ -45,7 +51,7 @@ RUN_FLAGS = (
         "sigma",
         "values for wss3, wss4 and dpwss, separated by commas",
         ("x,...",),
-        _listed(TABLE["sigma"].read),
+        _listed(TABLE["sigma"]),
         default=(0.5,),
         default_text="0.5",
     ),
