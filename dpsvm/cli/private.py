@@ -32,6 +32,7 @@ from dpsvm.cli.private_flags import ALL_PRIVATE_FLAGS, parse_private
 from dpsvm.cli.wording import in_flags
 from dpsvm.privacy.estimators import PrivateSVC
 from dpsvm.privacy.model_file import save_private
+from dpsvm.privacy.release import FACTS
 from dpsvm.report.plain_json import dumps
 
 _NAME = "dpsvm train"
@@ -53,7 +54,7 @@ _ELSEWHERE = (
     "one ledger is charged for all of it."
 )
 _TOLD_IN_WORDS = (
-    *("guarantee", "epsilon", "delta", "neighbouring", "method", "machines", "budget_split"),
+    *("guarantee", *FACTS, "method", "machines", "budget_split"),
     *("noise_law", "noise_scale", "noise_source", "weight_noise"),
     *("public", "withheld", "floating_point"),
 )

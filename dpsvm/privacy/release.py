@@ -34,6 +34,9 @@ FLOATING_POINT = (
     "solver, and the time a fit takes, are not protected against."
 )
 
+FACTS = ("epsilon", "delta", "neighbouring", "covers", "seeded")
+"""Of a guarantee, each under its own name in a report; the guarantee's own words say them all."""
+
 _SEARCHES = tuple(
     f"sklearn.model_selection.{name}" for name in ("_search", "_search_successive_halving")
 )
@@ -150,10 +153,7 @@ def report_of(
     """
     return {
         "guarantee": None if guarantee is None else str(guarantee),
-        **{
-            name: None if guarantee is None else getattr(guarantee, name)
-            for name in ("epsilon", "delta", "neighbouring", "covers")
-        },
+        **{name: getattr(guarantee, name, None) for name in FACTS},
         **figures,
         "floating_point": FLOATING_POINT,
         "noise_source": "a seed: for experiments only" if seeded else source,
