@@ -69,9 +69,9 @@ def test_every_charge_is_shown_and_what_is_left(capsys):
         ("create new --epsilon 0", "--epsilon: '0' is not a finite number above 0"),
         ("create new --epsilon nan", "--epsilon: 'nan' is not a finite number above 0"),
         ("create new --epsilon much", "--epsilon: 'much' is not a finite number above 0"),
-        ("create new --epsilon 1 --delta 1", "delta must be a number between 0 and 1, neither"),
-        ("create new --epsilon 1 --delta nan", "delta must be a number between 0 and 1, neither"),
-        ("create new --epsilon 1 --neighbouring x", "neighbouring must be 'add-remove' or"),
+        ("create new --epsilon 1 --delta 1", "--delta must be a number between 0 and 1, neither"),
+        ("create new --epsilon 1 --delta nan", "--delta must be a number between 0 and 1, neither"),
+        ("create new --epsilon 1 --neighbouring x", "--neighbouring: 'x' is not add-remove or"),
         ("create none/new --epsilon 1", "none/new: the folder to write to does not exist"),
     ],
 )

@@ -89,8 +89,8 @@ def test_a_held_out_file_and_cross_validation_are_shown(capsys):
     [
         (["absent", "one"], "absent: No such file"),
         (["one", "broken"], "broken:2: "),
-        (["--sigma", "2", "one"], "sigma must be"),
-        (["--selectors", "wss9", "one"], "selector must be"),
+        (["--sigma", "2", "one"], "--sigma: 2: must be"),
+        (["--selectors", "wss9", "one"], "--selectors: wss9: must be"),
         (["--shrinking", "maybe", "one"], "not on, off or both"),
         (["--runs", "0", "one"], "--runs"),
         (["--test", "one", "one", "two"], "--test goes with one FILE"),

@@ -13,6 +13,7 @@ from scipy import sparse
 from dpsvm.cli.audit_flags import AUDIT_FLAGS, MACHINE_FLAGS, OUTPUT_FLAGS, PRIVATE_FLAGS
 from dpsvm.cli.options import UsageError, help_page, one_operand, parse
 from dpsvm.cli.outputs import check_outputs, write_outputs
+from dpsvm.cli.wording import in_flags
 from dpsvm.data import load_libsvm
 from dpsvm.privacy import PrivateSVC
 from dpsvm.privacy.audit import NEIGHBOURING, AuditResult, audit
@@ -106,17 +107,18 @@ def run(arguments: list[str]) -> None:
     X, y = load_libsvm(request.data, labels="class")
     rows: Any = X.toarray() if np.prod(X.shape) <= _DENSE_ENTRIES else sparse.csr_array(X)
     try:
-        result = audit(
-            _factory(request, y),
-            rows,
-            y.astype(np.int64),
-            claimed_epsilon=request.claimed_epsilon,
-            n_jobs=request.jobs,
-            random_state=request.seed,
-            resume_path=request.resume,
-            progress=not request.quiet,
-            **request.settings,
-        )
+        with in_flags(AUDIT_FLAGS + PRIVATE_FLAGS):
+            result = audit(
+                _factory(request, y),
+                rows,
+                y.astype(np.int64),
+                claimed_epsilon=request.claimed_epsilon,
+                n_jobs=request.jobs,
+                random_state=request.seed,
+                resume_path=request.resume,
+                progress=not request.quiet,
+                **request.settings,
+            )
     except KeyboardInterrupt:
         if request.resume is not None:
             _say("warning", f"interrupted: the same command goes on from {request.resume}")

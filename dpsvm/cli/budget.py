@@ -17,14 +17,16 @@ from dpsvm.cli.options import (
     UsageError,
     help_page,
     meant,
+    one_of,
     one_operand,
     parse,
     positive,
     reader,
 )
+from dpsvm.cli.wording import in_flags
 from dpsvm.privacy.accountant import BudgetAccountant, BudgetError, Ledger
 from dpsvm.privacy.accounting import epsilon_of
-from dpsvm.privacy.guarantee import NEIGHBOURING, Guarantee, check_neighbouring
+from dpsvm.privacy.guarantee import NEIGHBOURING, Guarantee
 from dpsvm.privacy.minimiser import CertificateError
 
 _USAGE = "usage: dpsvm budget create [flags] FILE | dpsvm budget show FILE"
@@ -49,7 +51,7 @@ CREATE_FLAGS = (
         "neighbouring",
         " or ".join(NEIGHBOURING),
         ("relation",),
-        check_neighbouring,
+        one_of(NEIGHBOURING),
         default_text=NEIGHBOURING[0],
     ),
     Flag(
@@ -90,7 +92,8 @@ def run(arguments: list[str]) -> None:
         require_folder(path)
         if os.path.exists(path):
             raise FileExistsError(errno.EEXIST, "there is a file already, left as it is", path)
-        BudgetAccountant(**values, path=path, create=True)
+        with in_flags(CREATE_FLAGS):
+            BudgetAccountant(**values, path=path, create=True)
     for line in _lines(_read(path)):
         print(line)
 

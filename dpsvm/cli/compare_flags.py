@@ -7,14 +7,20 @@ from typing import Any
 
 from dpsvm.cli.options import Flag, several, table_flag, whole
 from dpsvm.cli.selector_flags import CHOICES
-from dpsvm.svm.parameters import TABLE
+from dpsvm.svm.parameters import TABLE, Setting
 from dpsvm.svm.selectors import NUMBERS, SELECTORS
 
 _SHRINKING = {"on": (True,), "off": (False,), "both": (True, False)}
 
 
-def _listed(read: Callable[[str], Any]) -> Callable[[str], tuple[Any, ...]]:
-    return lambda text: tuple(read(part) for part in text.split(","))
+def _listed(setting: Setting) -> Callable[[str], tuple[Any, ...]]:
+    def read(text: str) -> tuple[Any, ...]:
+        try:
+            return tuple(setting.read(part) for part in text.split(","))
+        except ValueError as error:  # it names the flag of one value
+            raise ValueError(str(error).removeprefix(f"{setting.flag} ")) from None
+
+    return read
 
 
 def _shrinking(text: str) -> tuple[bool, ...]:
@@ -30,7 +36,7 @@ def _number_flag(name: str) -> Flag:
         name,
         f"values separated by commas, {row.meaning}",
         ("x,...",),
-        _listed(row.read),
+        _listed(row),
         default=(row.default,),
         default_text=f"{row.default:g}",
     )
@@ -42,7 +48,7 @@ RUN_FLAGS = (
         "selectors",
         "selectors to compare, separated by commas; wss2 is always run",
         ("names",),
-        _listed(TABLE["selector"].read),
+        _listed(TABLE["selector"]),
         default=tuple(SELECTORS),
         default_text="all",
         choices=CHOICES,

@@ -7,8 +7,6 @@ how many rows there are or were shortened.
 from __future__ import annotations
 
 import os
-import sys
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -21,15 +19,21 @@ from dpsvm._errors import LibsvmFormatError
 from dpsvm._streams import atomic_write
 from dpsvm._version import __version__
 from dpsvm.cli.budget import ChargedLedger, charge_told, charged_fit, open_ledger
-from dpsvm.cli.files import read_private, require_apart, require_folder, unknown_label
+from dpsvm.cli.files import (
+    read_private,
+    require_apart,
+    require_folder,
+    unknown_label,
+    warn_of_width,
+)
 from dpsvm.cli.layout import line
 from dpsvm.cli.options import UsageError
-from dpsvm.cli.private_flags import parse_private
+from dpsvm.cli.private_flags import ALL_PRIVATE_FLAGS, parse_private
+from dpsvm.cli.wording import in_flags
 from dpsvm.privacy.estimators import PrivateSVC
 from dpsvm.privacy.model_file import save_private
 from dpsvm.privacy.release import FACTS
 from dpsvm.report.plain_json import dumps
-from dpsvm.warnings import PrivacyLeakWarning
 
 _NAME = "dpsvm train"
 _USAGE = "usage: dpsvm train --private [flags] FILE [MODEL]"
@@ -54,14 +58,6 @@ _TOLD_IN_WORDS = (
     *("noise_law", "noise_scale", "noise_source", "weight_noise"),
     *("public", "withheld", "floating_point"),
 )
-_SEEDED = (
-    "--seed makes the noise repeatable: whoever knows or guesses it can take the noise away. A "
-    "seed is for experiments; leave it out to release a model"
-)
-_WIDTH = (
-    "the number of features, {0}, is the largest index of some row: the guarantee holds if that "
-    "number is public, which --n-features {0} states"
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +70,7 @@ class _Request:
     model: str
     ledger: str | None
     json: str | None
-    seed: int | None
+    random_state: int | None
     plan: int | None  # a number of rows: tell what a fit would add, and end
     quiet: bool
 
@@ -92,7 +88,7 @@ def run(arguments: list[str]) -> None:
     ledger = None if request.ledger is None else open_ledger(request.ledger)
     X, y = _read_rows(request.data, request.n_features, request.settings["classes"])
     if request.n_features is None:
-        _say(f"warning: {request.data}: {_WIDTH.format(X.shape[1])}")
+        warn_of_width(request.data, X.shape[1])
     with charge_told(_NAME, request.ledger, ledger):
         model = _fit(request, X, y, ledger)
         save_private(model, request.model)
@@ -111,12 +107,8 @@ def run(arguments: list[str]) -> None:
 def _fit(
     request: _Request, X: Any, y: NDArray[np.int64], ledger: ChargedLedger | None
 ) -> PrivateSVC:
-    model = PrivateSVC(**request.settings, accountant=ledger, random_state=request.seed)
-    if request.seed is not None:
-        _say(f"warning: {_SEEDED}")
-
-    with warnings.catch_warnings(), charged_fit(_NAME, request.ledger, ledger):
-        warnings.simplefilter("ignore", PrivacyLeakWarning)  # said above, in terms of flags
+    model = PrivateSVC(**request.settings, accountant=ledger, random_state=request.random_state)
+    with in_flags(ALL_PRIVATE_FLAGS), charged_fit(_NAME, request.ledger, ledger):
         return model.fit(X, y)
 
 
@@ -140,7 +132,7 @@ def _read_request(arguments: list[str]) -> _Request:
         if label not in values["classes"]:
             raise UsageError(f"-w{label}: {label} is not in --classes")
     del values["private"], values["machine"]
-    kept = {name: values.pop(name) for name in ("ledger", "json", "seed", "plan", "quiet")}
+    kept = {name: values.pop(name) for name in ("ledger", "json", "random_state", "plan", "quiet")}
     n_features = values.pop("n_features")
     settings = {name: value for name, value in values.items() if value is not None}
     settings |= {"delta": values["delta"], "classes": list(values["classes"])}
@@ -177,10 +169,6 @@ def _report_lines(report: Mapping[str, Any]) -> Iterator[str]:
     yield line("public inputs", public)
     yield line("withheld", report["withheld"])
     yield line("not covered", f"{_ELSEWHERE} {report['floating_point']}")
-
-
-def _say(text: str) -> None:
-    print(f"{_NAME}: {text}", file=sys.stderr)
 
 
 def _shown(value: Any) -> str:

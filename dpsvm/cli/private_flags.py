@@ -166,6 +166,7 @@ PRIVATE_FLAGS = (
 SHARED_FLAGS = (
     replace(
         next(flag for flag in DPSVM_FLAGS if flag.spelling == "--seed"),
+        name="random_state",
         meaning="seed of the noise, for experiments only",
         default_text="the operating system's entropy",
     ),

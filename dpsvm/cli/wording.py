@@ -46,6 +46,7 @@ def spelled(text: str, words: dict[str, str]) -> str:
             return f"{'leave out' if match[1] else 'no'} {flag}"
         return f"{match[1] or ''}{flag}" + ("" if value == "True" else f" {value}")
 
+    text = re.sub(r"^The '(\w+)' parameter of \w+ ", r"\1 ", text)  # as scikit-learn says it
     names = "|".join(map(re.escape, words))
     long = "|".join(re.escape(name) for name in words if "_" in name) or "_"
     text = re.sub(rf"\b(leave )?({names})=('[^']*'|[\w.+-]*\w)", given, text)

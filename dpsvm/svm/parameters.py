@@ -73,7 +73,8 @@ class Setting:
             value = self._convert(text)
             self.check(value)
         except ValueError as error:
-            raise ValueError(f"{self.flag or self.name} {text}: {error}") from None
+            wrong = str(error).removeprefix(f"{self.name} ")
+            raise ValueError(f"{self.flag or self.name} {text}: {wrong}") from None
         return value
 
     def _convert(self, text: str) -> Any:

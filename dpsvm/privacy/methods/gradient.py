@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpsvm.privacy.accounting import Approximate, Event, Gaussian, gaussian_mu
+from dpsvm.privacy.accounting import Approximate, Gaussian, gaussian_mu
 from dpsvm.privacy.guarantee import Guarantee
 from dpsvm.privacy.methods.mechanism import Mechanism, Setup
 from dpsvm.privacy.noise import Noise
@@ -29,11 +29,6 @@ class Gradient(Mechanism):
     """
 
     method: ClassVar[str] = "gradient"
-    setup: Setup
-    event: Event
-    guarantee: Guarantee
-    noise_scale: float  # of the gradient of the sum of losses
-    noise_law: str
     count_scale: float  # of the number of rows; 0 where it is public
     composed: str = field(default="exact Gaussian composition")
 

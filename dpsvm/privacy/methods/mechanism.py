@@ -14,6 +14,7 @@ from dpsvm.losses import Loss
 from dpsvm.privacy.accounting import Event
 from dpsvm.privacy.guarantee import OF_RECORDS, Guarantee, check_neighbouring
 from dpsvm.privacy.noise import Noise
+from dpsvm.privacy.rounding import on_grid
 
 Array = NDArray[np.float64]
 
@@ -54,6 +55,7 @@ class Setup:
         return self.loss.lipschitz * (2.0 if self.neighbouring == "replace" else 1.0)
 
 
+@dataclass(frozen=True)
 class Mechanism(ABC):
     """A calibrated release."""
 
@@ -64,14 +66,19 @@ class Mechanism(ABC):
     noise_scale: float
     noise_law: str  # what noise_scale is the scale of
 
-    @abstractmethod
     def release(self, rows: Any, signs: Array, weights: Array, noise: Noise) -> Array:
-        """Noisy weights of every machine.
+        """Noisy weights of every machine, on a public grid.
 
         rows : dense or CSR, of shape (n, d), every norm at most 1
         signs : of shape (machines, n), +1 or -1
         weights : of shape (n,), from 0 to 1
         """
+        found = [self.machine(rows, sign, weights, noise) for sign in signs]
+        return on_grid(np.array(found), self.weight_noise)
+
+    def machine(self, rows: Any, signs: Array, weights: Array, noise: Noise) -> Array:
+        """Noisy weights of one machine."""
+        raise NotImplementedError
 
     @property
     @abstractmethod

@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpsvm.privacy.accounting import Event, Pure
+from dpsvm.privacy.accounting import Pure
 from dpsvm.privacy.guarantee import Guarantee
 from dpsvm.privacy.methods.mechanism import Mechanism, Setup, smoothness
 from dpsvm.privacy.minimiser import Objective, minimise
 from dpsvm.privacy.noise import Noise
-from dpsvm.privacy.rounding import COVERING_SHARE, UP, on_grid
+from dpsvm.privacy.rounding import COVERING_SHARE, UP
 
 Array = NDArray[np.float64]
 
@@ -26,25 +26,17 @@ class ObjectivePure(Mechanism):
     """
 
     method: ClassVar[str] = "objective"
-    setup: Setup
-    event: Event
-    guarantee: Guarantee
-    noise_scale: float
-    noise_law: str
     epsilon_noise: float  # eps' of one machine
     extra: float  # n Delta, added to lam
     output_scale: float
 
-    def release(self, rows: Any, signs: Array, weights: Array, noise: Noise) -> Array:
-        """The minimiser of each machine's perturbed objective, its gradient certified."""
+    def machine(self, rows: Any, signs: Array, weights: Array, noise: Noise) -> Array:
+        """The minimiser of the perturbed objective, its gradient certified."""
         setup = self.setup
-        found = []
-        for sign in signs:
-            term = noise.spherical(setup.dimension, self.noise_scale)
-            objective = Objective(rows, sign, weights, setup.loss, setup.lam + self.extra, term)
-            w = minimise(objective, setup.tol)
-            found.append(w + noise.spherical(setup.dimension, self.output_scale))
-        return on_grid(np.array(found), self.weight_noise)
+        term = noise.spherical(setup.dimension, self.noise_scale)
+        objective = Objective(rows, signs, weights, setup.loss, setup.lam + self.extra, term)
+        w = minimise(objective, setup.tol)
+        return w + noise.spherical(setup.dimension, self.output_scale)
 
     @property
     def weight_noise(self) -> float:

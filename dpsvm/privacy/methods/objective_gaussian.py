@@ -15,7 +15,7 @@ from dpsvm.privacy.guarantee import Guarantee
 from dpsvm.privacy.methods.mechanism import Mechanism, Setup, smoothness
 from dpsvm.privacy.minimiser import Objective, minimise
 from dpsvm.privacy.noise import Noise
-from dpsvm.privacy.rounding import COVERING_SHARE, UP, on_grid
+from dpsvm.privacy.rounding import COVERING_SHARE, UP
 
 Array = NDArray[np.float64]
 
@@ -25,23 +25,14 @@ class ObjectiveGaussian(Mechanism):
     """A Gaussian linear term in the objective, and a little noise on its approximate minimiser."""
 
     method: ClassVar[str] = "objective-gaussian"
-    setup: Setup
-    event: Event
-    guarantee: Guarantee
-    noise_scale: float
-    noise_law: str
     output_scale: float
 
-    def release(self, rows: Any, signs: Array, weights: Array, noise: Noise) -> Array:
-        """The minimiser of each machine's perturbed objective, its gradient certified."""
+    def machine(self, rows: Any, signs: Array, weights: Array, noise: Noise) -> Array:
+        """The minimiser of the perturbed objective, its gradient certified."""
         setup = self.setup
-        found = []
-        for sign in signs:
-            term = noise.gaussian(self.noise_scale, setup.dimension)
-            objective = Objective(rows, sign, weights, setup.loss, setup.lam, term)
-            w = minimise(objective, setup.tol)
-            found.append(w + noise.gaussian(self.output_scale, setup.dimension))
-        return on_grid(np.array(found), self.weight_noise)
+        term = noise.gaussian(self.noise_scale, setup.dimension)
+        w = minimise(Objective(rows, signs, weights, setup.loss, setup.lam, term), setup.tol)
+        return w + noise.gaussian(self.output_scale, setup.dimension)
 
     @property
     def weight_noise(self) -> float:

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsvm.losses import Hinge
-from dpsvm.privacy.accounting import Event, Gaussian, Pure, gaussian_mu
+from dpsvm.privacy.accounting import Gaussian, Pure, gaussian_mu
 from dpsvm.privacy.dual import solve_hinge
 from dpsvm.privacy.guarantee import Guarantee
 from dpsvm.privacy.methods.mechanism import Mechanism, Setup
 from dpsvm.privacy.minimiser import Objective, minimise
 from dpsvm.privacy.noise import Noise
-from dpsvm.privacy.rounding import UP, on_grid
+from dpsvm.privacy.rounding import UP
 
 Array = NDArray[np.float64]
 
@@ -51,18 +51,12 @@ class Output(Mechanism):
     """Noise added to the minimiser."""
 
     method: ClassVar[str] = "output"
-    setup: Setup
-    event: Event
-    guarantee: Guarantee
-    noise_scale: float
-    noise_law: str
     sensitivity: float
     gap: float
 
-    def release(self, rows: Any, signs: Array, weights: Array, noise: Noise) -> Array:
-        """The minimiser of each machine, certified, plus noise."""
-        found = [self._minimiser(rows, sign, weights) + self._draw(noise) for sign in signs]
-        return on_grid(np.array(found), self.weight_noise)
+    def machine(self, rows: Any, signs: Array, weights: Array, noise: Noise) -> Array:
+        """The minimiser, certified, plus noise."""
+        return self._minimiser(rows, signs, weights) + self._draw(noise)
 
     def _minimiser(self, rows: Any, signs: Array, weights: Array) -> Array:
         setup = self.setup
