@@ -14,7 +14,8 @@ are the file's and are not counted. Beside it stands what is held, by name:
     layout, zeros and ones    1/8 per entry            where that is shorter
     no layout                 0                        linear, solver="decomposition"; precomputed
     support_vectors_          4 or 8 per entry         after the fit, when the layout is gone
-    C order                   4 or 8 per entry         X in Fortran order, or not contiguous
+    C order                   4 or 8 per entry         X in Fortran order; rows may lie apart
+    C order, a block          8 MB or 64 rows          such rows, while they are predicted
     the model's layout        as the layout's          while rows are predicted; not for linear
     per row                   about 300                the solver's numbers; twice that for SVR
 
@@ -63,7 +64,7 @@ class Case:
     dtype: str
     entry: int
     params: dict[str, Any] = field(default_factory=dict)
-    form: str = "C"  # "C", "F", "csr" or "wide"
+    form: str = "C"  # "C", "F", "apart" (every other row of a C matrix), "csr" or "wide"
     classes: int = 2
     kept: float = 1.0  # share of the rows with a weight, and whether there are weights at all
     held: float = 1.0  # share of the rows kept that are in a layout at once
@@ -87,6 +88,8 @@ CASES = (
     Case("SVC", "float64", 8, NARROW),
     Case("SVC", "float32", 4, form="F", named=4),
     Case("SVC", "float64", 8, form="F", named=8),
+    Case("SVC", "float32", 4, NARROW, form="apart"),
+    Case("SVC", "float64", 8, NARROW, form="apart"),
     Case("SVC", "float32", 4, form="csr"),
     Case("SVC", "float64", 8, form="csr"),
     Case("SVC", "float32", 4, NARROW, kept=0.9),
@@ -106,7 +109,7 @@ CASES = (
     Case("NuSVC", "float32", 8, {"nu": 0.001}),
     Case("NuSVC", "float64", 8, {"nu": 0.001}),
 )
-QUICK = (0, 1, 5, 8, 14)  # of CASES
+QUICK = (0, 1, 5, 7, 10, 16)  # of CASES
 
 
 def shape_of(case: Case, size: int) -> tuple[int, int]:
@@ -118,9 +121,15 @@ def shape_of(case: Case, size: int) -> tuple[int, int]:
     return size // (per_entry * columns), columns
 
 
+def step_of(case: Case) -> int:
+    """The named rows are each so many'th of the matrix."""
+    return 2 if case.form == "apart" else 1
+
+
 def make_matrix(folder: Path, case: Case, size: int) -> Path:
     """Write it block by block; one that is there is taken."""
     rows, columns = shape_of(case, size)
+    rows *= step_of(case)
     path = folder / f"{case.dtype}-{case.form}.{'csr' if case.form == 'csr' else 'npy'}"
     if path.exists():
         return path
@@ -128,9 +137,9 @@ def make_matrix(folder: Path, case: Case, size: int) -> Path:
     if case.form == "csr":
         return _make_sparse(path, random, (rows, columns), case.dtype)
     X = open_memmap(path, "w+", case.dtype, (rows, columns), fortran_order=case.form == "F")
-    step = max(4 * MEGA // columns, 1)
-    for at in range(0, rows, step):
-        block = X[at : at + step]
+    together = max(4 * MEGA // columns, 1)
+    for at in range(0, rows, together):
+        block = X[at : at + together]
         block[...] = random.standard_normal(block.shape, dtype=np.float32)
     X.flush()
     return path
@@ -168,7 +177,8 @@ def measure(folder: Path, case: Case, size: int) -> dict[str, Any]:
         "y": str(y),
         "weight": str(weight) if case.kept < 1 else None,
         "warm": 60,
-        "queries": QUERIES,
+        "queries": rows if case.form in ("F", "apart") else QUERIES,
+        "step": step_of(case),
     }
     done = subprocess.run(
         [sys.executable, str(Path(__file__).with_name("memory_once.py")), json.dumps(asked)],
@@ -239,7 +249,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     table = Table("Anonymous memory of a fit on a mapped matrix", columns)
     beyond = []
     for size in sizes:
-        for form in ("C", "F", "csr", "wide"):
+        for form in ("C", "F", "apart", "csr", "wide"):
             with tempfile.TemporaryDirectory(dir=options.scratch) as folder:
                 for case in [case for case in cases if case.form == form]:
                     cells, wrong = judged(case, size, measure(Path(folder), case, size))

@@ -75,6 +75,7 @@ def matrix(path: str) -> Any:
 def measure(case: dict[str, Any]) -> dict[str, Any]:
     make: Callable[[], Any] = lambda: getattr(dpsvm, case["estimator"])(**case["params"])  # noqa: E731
     X, y = matrix(case["X"]), np.load(case["y"])
+    X = X if case.get("step", 1) == 1 else X[:: case["step"]]
     weight = None if case.get("weight") is None else np.load(case["weight"])
     small = slice(0, case["warm"])
     fit(make(), X[small], y[small], None if weight is None else weight[small]).predict(X[small])

@@ -32,23 +32,19 @@ def values(machine: Any, X: Any) -> np.ndarray:
     return np.asarray(decide(X))
 
 
+def squared_distance(x: np.ndarray, z: np.ndarray) -> Fraction:
+    apart = x != z
+    differences = [Fraction(a) - Fraction(b) for a, b in zip(x[apart], z[apart], strict=True)]
+    return sum((d * d for d in differences), Fraction(0))
+
+
 def exact(machine: Any, X: Any) -> np.ndarray:
-    """The sums over the machine's own support vectors, distances as fractions."""
-    dense = [A.toarray() if sp.issparse(A) else A for A in (machine.support_vectors_, X)]
-    vectors, rows = ([[Fraction(float(v)) for v in row] for row in A] for A in dense)
-    coef = machine.dual_coef_.toarray() if sp.issparse(machine.dual_coef_) else machine.dual_coef_
-    return np.array(
-        [
-            fsum(
-                [float(machine.intercept_[0])]
-                + [
-                    c * exp(-GAMMA * sum((a - b) ** 2 for a, b in zip(x, z, strict=True)))
-                    for c, z in zip(coef[0], vectors, strict=True)
-                ]
-            )
-            for x in rows
-        ]
-    )
+    """The sums over the machine's own support vectors."""
+    arrays = (machine.dual_coef_, machine.support_vectors_, X)
+    coef, vectors, rows = (A.toarray() if sp.issparse(A) else np.asarray(A) for A in arrays)
+    vectors, rows = vectors.astype(np.float64), rows.astype(np.float64)
+    kernels = [[exp(-GAMMA * squared_distance(x, z)) for z in vectors] for x in rows]
+    return np.array([fsum([machine.intercept_[0], *(coef[0] * k)]) for k in kernels])
 
 
 def off(machine: Any, X: Any) -> float:

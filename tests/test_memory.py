@@ -29,7 +29,7 @@ import dpsvm
 
 warnings.simplefilter("ignore")
 case = json.loads(sys.argv[1])
-X = np.load(case["X"], mmap_mode="r")
+X = np.load(case["X"], mmap_mode="r")[:: case["step"]]
 y = np.arange(len(X)) % 2
 weight = np.where(np.arange(len(X)) % 10 == 0, 0.0, 1.0) if case["weighted"] else None
 make = lambda: getattr(dpsvm, case["estimator"])(cache_size=1, max_iter=30, **case["params"])
@@ -40,8 +40,9 @@ status = open("/proc/self/status").read()
 used = 1024 * int(status.partition("VmData:")[2].split()[0])
 limit = used + case["limit"]
 resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
-machine = make().fit(X, y, weight)
-machine.predict(X[:500])
+trained = slice(0, case["trained"])
+machine = make().fit(X[trained], y[trained], None if weight is None else weight[trained])
+machine.predict(X[: case["asked"]])
 """
 
 
@@ -67,14 +68,20 @@ def fit(
     estimator: str = "SVC",
     *,
     weighted: bool = False,
+    step: int = 1,
+    trained: int | None = None,
+    asked: int | None = 500,
     **params: object,
 ) -> subprocess.CompletedProcess[str]:
-    """Fit in a process that may take so many times the matrix."""
+    """Fit, and predict, in a process that may take so many times the matrix."""
     case = {
         "X": str(folder / f"{name}.npy"),
         "estimator": estimator,
         "params": params,
         "weighted": weighted,
+        "step": step,
+        "trained": trained,
+        "asked": asked,
         "limit": int(times * BYTES),
     }
     return subprocess.run(
@@ -111,3 +118,17 @@ def test_a_second_copy_would_not_fit(folder: Path) -> None:
     done = fit(folder, "float64-F", 1.4)  # is brought into C order first
     assert done.returncode == 1
     assert "MemoryError" in done.stderr
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_every_other_row_is_read_where_it_lies(folder: Path, dtype: str) -> None:
+    done = fit(folder, f"{dtype}-C", 0.8, gamma=0.001, step=2, asked=None)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(("step", "dtype"), [(1, "float32"), (1, "float64"), (2, "float64")])
+def test_columns_are_turned_into_rows_in_blocks_to_predict(
+    folder: Path, dtype: str, step: int
+) -> None:
+    done = fit(folder, f"{dtype}-F", 0.45, step=step, trained=40, asked=None)
+    assert done.returncode == 0, done.stderr
