@@ -9,7 +9,7 @@ from numbers import Real
 from typing import Any, TypeVar
 
 from dpsvm import _core
-from dpsvm.svm.constraints import Interval
+from dpsvm.constraints import Interval
 
 _T = TypeVar("_T")
 _F = TypeVar("_F", bound=Callable[..., None])
