@@ -83,9 +83,14 @@ def _same_total(case: Case, weight: np.ndarray, codes: np.ndarray) -> bool:
     nu, cost = case.params["nu"], case.params.get("C", 1.0)
     for pair in combinations(range(int(codes.max()) + 1), 2) if codes.any() else [(0,)]:
         bounds = np.concatenate([weight[(codes == code) & (weight > 0)] for code in pair])
-        if sum((bounds * cost * nu).tolist()) != cost * nu * sum(bounds.tolist()):
+        if _one_by_one(bounds * cost * nu) != cost * nu * _one_by_one(bounds):
             return False
     return True
+
+
+def _one_by_one(numbers: np.ndarray) -> float:
+    """Their sum, rounded after each: Python's own sum keeps what is lost, from 3.12 on."""
+    return float(np.cumsum(numbers)[-1])
 
 
 def libsvm_takes(case: Case) -> bool:

@@ -93,8 +93,12 @@ class Problem:
         return parties, SiteConfig.load(self.site_file(OWNER)).coordinator(self.job)
 
     def kept(self) -> dict[str, str]:
-        """The digests of all that sites keep: keys, models, the result, the last snapshots."""
+        """The digests of all that sites keep: keys, models, the result, the last snapshots.
+
+        The file of a lock is none of it; whether it stays is the locker's.
+        """
         paths = sorted(self.folder.glob("*/state/*/*/*"))
+        paths = [path for path in paths if path.name != "lock"]
         return {
             str(path.relative_to(self.folder)): hashlib.sha256(path.read_bytes()).hexdigest()
             for path in paths

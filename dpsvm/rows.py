@@ -80,7 +80,7 @@ def all_finite(X: Any) -> bool:
 def scale_gamma(X: Any) -> float:
     """Return gamma for ``gamma='scale'``: 1 / (features x variance), or 1 for constant data.
 
-    For dense rows the variance is that of ``X.astype(np.float64).var()``, to the bit.
+    For dense rows the variance is that of ``X.astype(np.float64).var()``, with numpy 2 to the bit.
 
     >>> scale_gamma(np.array([[0.0], [1.0]]))
     4.0
