@@ -585,23 +585,12 @@ def test_without_mpirun_it_says_what_to_install(monkeypatch, capsys):
     assert "pip install 'dpsvm[mpi]'" in refused(capsys, "run-mpi", "job.toml", *SITES)
 
 
-def test_nvflare_is_exported_by_its_own_module(monkeypatch, capsys):
-    from dpsvm.cli.federating import export_nvflare
-
-    monkeypatch.setattr(export_nvflare, "find_spec", lambda name: None)
-    told = refused(capsys, "export-nvflare", "job.toml", "--output", "flare")
-    assert "pip install 'dpsvm[nvflare]'" in told
-    asked = []
-
-    class Module:
-        @staticmethod
-        def export(job: Job, folder: str) -> None:
-            asked.append((job.run, folder))
-
-    monkeypatch.setattr(export_nvflare, "find_spec", lambda name: name)
-    monkeypatch.setattr(export_nvflare, "import_module", lambda name: Module)
+def test_a_job_is_exported_for_nvflare(capsys):
     assert federation("export-nvflare", "job.toml", "--output", "flare") == 0
-    assert asked == [("heart", "flare")]
+    assert json.loads(Path("flare/job/app/config/job.json").read_text())["run"] == "heart"
+    assert "not an empty folder" in refused(
+        capsys, "export-nvflare", "job.toml", "--output", "flare"
+    )
     assert "--output is required" in refused(capsys, "export-nvflare", "job.toml")
 
 

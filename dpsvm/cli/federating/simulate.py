@@ -13,7 +13,7 @@ from dpsvm.cli.federating.baseline import Baseline, baseline
 from dpsvm.cli.federating.cast import Cast
 from dpsvm.cli.federating.check import rehearse
 from dpsvm.cli.interrupt import prompt_interrupt
-from dpsvm.cli.layout import line, paragraph, table
+from dpsvm.cli.layout import line, table
 from dpsvm.cli.options import Flag, UsageError, help_page, parse
 from dpsvm.cli.outputs import check_outputs
 from dpsvm.data import atomic_write
@@ -140,7 +140,7 @@ class _Outcome:
         for model, figures in both.items():
             rows.append([model, *(f"{figures[name]:.4f}" for name in names)])
         private = self.result["guarantee"] is not None
-        return [*table(rows), *(paragraph("outside", _OUTSIDE) if private else [])]
+        return [*table(rows), *([line("outside", _OUTSIDE)] if private else [])]
 
 
 def _run(cast: Cast, *, quiet: bool) -> _Outcome:
