@@ -135,7 +135,7 @@ def fit(job: Job, shared: Path, training: int) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the seed, and of the paper's penalties
         model = NetworkADMM(**job.settings(rows.cost))
-        model.fit(tables, labels, evaluate_on=rows.test)
+        model.fit(tables, labels, evaluate_on=rows.test, measured=True)
         terms = model._terms(model.node_sizes_)
     found: dict[str, Any] = {name: model.history_[name] for name in KEPT}
     found["central"] = central(shared, job.run, training, job.nodes, job.lam)

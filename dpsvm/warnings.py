@@ -1,6 +1,12 @@
-"""What is said when a result carries no privacy guarantee."""
+"""What is said when a result carries no privacy guarantee, and to whom a warning is said."""
 
 from __future__ import annotations
+
+import sys
+import warnings
+from types import FrameType
+
+_OURS = ("dpsvm.", "sklearn.", "joblib.")  # what stands between a warning and whoever it is for
 
 
 class PrivacyLeakWarning(RuntimeWarning):
@@ -32,3 +38,15 @@ def dpwss_notice(selection_epsilon: float, kernel: str) -> str:
     if kernel != "linear":
         notice += f" With the {kernel} kernel the model itself contains training rows."
     return notice
+
+
+def warn_caller(message: str, category: type[Warning]) -> None:
+    """Warn at the line outside of this library, and of those it runs in, that led here.
+
+    >>> warn_caller("", DeprecationWarning)
+    """
+    frame: FrameType | None = sys._getframe(1)
+    level = 2
+    while frame is not None and f"{frame.f_globals.get('__name__')}.".startswith(_OURS):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

@@ -207,7 +207,7 @@ def test_every_node_spends_its_epsilon_and_no_more(epsilon, loss, gamma):
     assert found.spent[-1] == pytest.approx(epsilon)
     covering = 2e-9 / terms.curvatures / found.output_scales
     assert np.all(covering.sum(axis=0) <= 0.001 * epsilon)
-    report = found.report(seeded=False)
+    report = found.figures
     assert report["tight"] <= report["paper"]
     assert "certified to a gradient norm of 1e-09" in report["assumes"]
     assert "loss, objective and test error" in report["outside"]
@@ -216,7 +216,7 @@ def test_every_node_spends_its_epsilon_and_no_more(epsilon, loss, gamma):
 def test_the_papers_bound_costs_less_than_it_says_and_needs_its_condition():
     terms = make_terms(4, rho=2.0)
     found = calibrate("objective", terms, SIZES, tol=1e-9, epsilon=3.0, bound="paper")
-    report = found.report(seeded=False)
+    report = found.figures
     assert report["paper"] == pytest.approx(0.999 * 3.0)
     assert report["paper_condition"].endswith("holds")
     assert found.event.epsilon < 3.0
@@ -224,7 +224,7 @@ def test_the_papers_bound_costs_less_than_it_says_and_needs_its_condition():
     steep = make_terms(4, rho=1e-3, lam=1e-3, loss="huber", width=0.1)
     with pytest.raises(ValueError, match=r"bound='paper' needs 2 c1 < .* 20 is not below 0\.0"):
         calibrate("objective", steep, SIZES, tol=1e-9, epsilon=90.0, bound="paper")
-    loose = calibrate("objective", steep, SIZES, tol=1e-9, epsilon=90.0).report(seeded=True)
+    loose = calibrate("objective", steep, SIZES, tol=1e-9, epsilon=90.0).figures
     assert "does not hold, so the paper claims nothing here" in loose["paper_condition"]
 
 
@@ -356,7 +356,7 @@ def test_a_node_that_went_on_from_its_exact_iterate_would_move_further_than_stat
 
 def test_every_update_draws_fresh_noise_of_its_scale():
     d, scales = 3, np.array([0.5, 2.0])
-    noise = NodeNoise(d, Noise(7), 1e-9, scales, np.array([1e-3, 1e-3]), np.array([2.0**-40] * 2))
+    noise = NodeNoise(d, Noise(7), 1e-9, scales, np.array([1e-3, 1e-3]), np.array([2.0**-20] * 2))
     count = DRAWS // 10
     for update in (1, 2):
         drawn = np.array([noise.linear(update) for _ in range(count)])
@@ -367,7 +367,7 @@ def test_every_update_draws_fresh_noise_of_its_scale():
     sent = np.array([noise.release(1, np.ones(d)) for _ in range(count)]) - 1.0
     norms = np.linalg.norm(sent, axis=1)
     assert kstest(norms, gamma_law(d, scale=1e-3).cdf).pvalue > LEVEL
-    gaussian = NodeNoise(d, Noise(8), 1e-9, None, np.array([2.0]), np.array([2.0**-40]), "gaussian")
+    gaussian = NodeNoise(d, Noise(8), 1e-9, None, np.array([2.0]), np.array([2.0**-20]), "gaussian")
     sent = np.array([gaussian.release(1, np.ones(d)) for _ in range(count)]) - 1.0
     assert kstest(sent.ravel() / 2.0, "norm").pvalue > LEVEL
 
@@ -377,8 +377,8 @@ def test_what_is_sent_lies_on_a_public_grid():
     terms = make_terms(4, rounds=3)
     found = calibrate("objective", terms, SIZES, tol=1e-9, epsilon=9.0)
     nodes, heard = private(tables, signs, terms, found)
-    grid = nodes[0].perturbation.grids[0]
-    assert math.log2(grid) == round(math.log2(grid))
+    noise = nodes[0].perturbation.widths[0]
+    grid = 2.0 ** math.floor(math.log2(noise) - 20)
     assert np.all(np.mod(heard[0, 0] / grid, 1.0) == 0.0)
     assert grid < 1e-5 / float(found.alphas[0, 0] * terms.curvatures[0, 0]) * math.sqrt(5)
 

@@ -203,8 +203,8 @@ def test_the_messages_of_a_party_cost_exactly_the_budget(mode, bounds):
     messages = [Gaussian(found.message_mu)] * 20
     assert epsilon_of(messages, 1e-5) == pytest.approx(1.5, rel=1e-9)
     assert epsilon_of(messages, 1e-5) <= 1.5
-    report = found.report(seeded=False)
-    assert report["guarantee"].startswith("epsilon = 1.5, delta = 1e-05")
+    report = found.figures
+    assert str(found.guarantee) == f"epsilon = 1.5, delta = 1e-05 ({mode}), of the messages alone"
     assert report["claimed"] is None
     assert report["tight"] <= 1.5 < report["renyi"] < report["corollary_1"]
     assert "labels are not protected" in report["labels"]
@@ -215,7 +215,7 @@ def test_the_messages_of_a_party_cost_exactly_the_budget(mode, bounds):
 def test_a_record_that_lies_in_all_the_parties_pays_for_all_their_messages():
     terms = Terms.of(parties=3, rho=0.2, constraint=Ball(1.5))
     found = calibrate("row", terms, [4, 3, 2], 20, 1.0, 1e-5, ROW)
-    whole = found.report(seeded=False)["whole_record"]
+    whole = found.figures["whole_record"]
     assert whole == pytest.approx(epsilon_of([Gaussian(found.message_mu)] * 60, 1e-5))
     assert epsilon_of([found.event], 1e-5) == pytest.approx(whole)
     assert whole > 1.5
@@ -224,9 +224,8 @@ def test_a_record_that_lies_in_all_the_parties_pays_for_all_their_messages():
 def test_the_papers_mode_claims_and_guarantees_nothing():
     terms = Terms.of(parties=2, rho=0.5)
     found = calibrate("paper", terms, [66, 57], 20, 1.0, 1e-6, PublicBounds(b1=1.0, c1=1.0))
-    report = found.report(seeded=False)
+    report = found.figures
     assert found.guarantee is None
-    assert report["guarantee"] is None
     assert "epsilon = 1, delta = 1e-06 a round" in report["claimed"]
     assert report["reason"].startswith("claimed by the paper, not a guarantee")
     assert found.noise_scales[0] == lemma_1(66, terms, 1.0, 1.0) * classical_noise(1.0, 1e-6)

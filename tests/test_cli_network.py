@@ -166,7 +166,7 @@ def test_what_a_guarantee_does_not_cover_is_listed_and_leaks_are_warned_of(capsy
     assert "warning: train: the number of features" in err
     assert "warning: random_state makes the noise repeatable" in err
     outside = json.loads(Path("out.json").read_text())["outside_guarantee"]
-    assert {"history.loss", "history.test_error", "outcomes", "verdict"} <= set(outside)
+    assert {"history.loss", "history.objective", "outcomes", "verdict"} <= set(outside)
 
 
 def test_the_papers_penalties_warn_of_their_limit(capsys):

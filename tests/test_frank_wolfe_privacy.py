@@ -202,7 +202,7 @@ def test_the_naive_score_sensitivity_is_too_small_and_the_spectral_one_too_large
     moved = abs(float((sketch.of(A) - sketch.of(other))[:, 0] @ residual))
     assert moved == pytest.approx(proved)
     assert moved > 5.0 * (2 * eta / 4000)
-    report = DistributedCalibration.of(sketch, [5, 5], 5, 1.0, 1e-5, 1.0).report(seeded=False)
+    report = DistributedCalibration.of(sketch, [5, 5], 5, 1.0, 1e-5, 1.0).figures
     assert 5.0 < report["published_sensitivity"] / report["sketch_sensitivity"] < 6.5
 
 
@@ -377,7 +377,7 @@ def test_protected_labels_are_released_once_with_the_noise_of_their_own_sensitiv
     assert np.linalg.norm(sketch.of(moved) / n) == pytest.approx(calibration.mu * scale)
     every = [ZCdp(calibration.choice_epsilon**2 / 8)] * 10 + [Gaussian(calibration.mu)] * 11
     assert 0.999 < epsilon_of(every, 1e-5) <= 1.0
-    report = calibration.report(seeded=False)
+    report = calibration.figures
     assert report["choices"] + report["sketches"] == len(every)
 
 

@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 from statistical import DRAWS, LEVEL
 
-from dpsvm.privacy.noise import Noise, to_grid
+from dpsvm.privacy.noise import Noise
+from dpsvm.privacy.rounding import to_grid
 
 SOURCES = {"seeded": 11, "system": None}
 DIMENSION = 5

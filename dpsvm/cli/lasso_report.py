@@ -15,6 +15,7 @@ from dpsvm.frank_wolfe.comparison import MODEL, PRIVATE, Comparison
 from dpsvm.frank_wolfe.distributed import Round
 from dpsvm.frank_wolfe.estimator import FrankWolfeLasso
 from dpsvm.frank_wolfe.messages import Traffic
+from dpsvm.privacy.release import FACTS
 from dpsvm.svm.model import Model
 from dpsvm.svm.parameters import Parameters
 
@@ -70,10 +71,12 @@ def _privacy_lines(model: FrankWolfeLasso) -> list[str]:
     """The guarantee, whom it protects, and all the figures of the report."""
     report = dict(model.privacy_report_ or {})
     told = [
-        line("guarantee", report.pop("guarantee")),
+        *paragraph("guarantee", report.pop("guarantee")),
         line("", _PROTECTS[str(model.neighbouring_)]),
     ]
     for name, value in report.items():
+        if name in FACTS:
+            continue
         shown = f"{value:.4g}" if isinstance(value, float) else str(value)
         told += paragraph(name.replace("_", " "), shown)
     return told

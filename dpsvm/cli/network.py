@@ -115,7 +115,7 @@ def _compare(
         charged_fit(_NAME, job.ledger, ledger),
         runs_progress("rounds", int(model.rounds), not job.quiet) as tick,
     ):
-        return compare(model, X, y, nodes, test=test, tick=tick)
+        return compare(model, X, y, nodes, test=test, measured=True, tick=tick)
 
 
 def _read_job(arguments: list[str]) -> _Job:
@@ -172,7 +172,7 @@ def _lines(job: _Job, comparison: Comparison) -> list[str]:
         "",
         *_table(comparison),
         "",
-        comparison.verdict,
+        comparison.verdict or "",
     ]
     if model.privacy_report_ is not None:
         lines += ["the models it is measured against are without privacy"]
@@ -202,7 +202,7 @@ def _privacy_lines(report: dict[str, Any] | None) -> list[str]:
     if report["paper"] is not None:
         paper = f"{report['paper']:.4g}; its condition {report['paper_condition']}"
     return [
-        line("guarantee", report["guarantee"]),
+        *paragraph("guarantee", report["guarantee"]),
         line("", report["protects"]),
         line("tight bound", f"{report['tight']:.4g}"),
         *paragraph("the paper's bound", paper),

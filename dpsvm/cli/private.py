@@ -27,6 +27,7 @@ from dpsvm.cli.options import UsageError
 from dpsvm.cli.private_flags import parse_private
 from dpsvm.privacy.estimators import PrivateSVC
 from dpsvm.privacy.model_file import save_private
+from dpsvm.privacy.release import FACTS
 from dpsvm.report.plain_json import dumps
 from dpsvm.warnings import PrivacyLeakWarning
 
@@ -49,7 +50,7 @@ _ELSEWHERE = (
     "one ledger is charged for all of it."
 )
 _TOLD_IN_WORDS = (
-    *("guarantee", "epsilon", "delta", "neighbouring", "method", "machines", "budget_split"),
+    *("guarantee", *FACTS, "method", "machines", "budget_split"),
     *("noise_law", "noise_scale", "noise_source", "weight_noise"),
     *("public", "withheld", "floating_point"),
 )

@@ -103,7 +103,7 @@ def _compare(
         charged_fit(_NAME, job.ledger, ledger),
         runs_progress("rounds", int(model.rounds), not job.quiet) as tick,
     ):
-        return compare(model, X, y, sizes, test=test, more=job.more, tick=tick)
+        return compare(model, X, y, sizes, test=test, measured=True, more=job.more, tick=tick)
 
 
 def _read_job(arguments: list[str]) -> _Job:
@@ -159,7 +159,7 @@ def _lines(job: _Job, sizes: list[int], comparison: Comparison, rows: int) -> li
         "",
         *_table(comparison, rows),
         "",
-        comparison.verdict,
+        comparison.verdict or "",
     ]
     if model.assumptions_ is not None:
         lines += ["", "What the paper's theorem assumes:", *map(str, model.assumptions_)]
@@ -174,7 +174,7 @@ def _privacy_lines(report: dict[str, Any] | None) -> list[str]:
         lines += [line("guarantee", "none"), line("claimed", report["claimed"])]
         lines += paragraph("", report["reason"])
     else:
-        lines += [line("guarantee", f"{report['guarantee']}: {report['protects']}")]
+        lines += [*paragraph("guarantee", report["guarantee"]), line("", report["protects"])]
     if "whole_record" in report:
         text = f"epsilon = {report['whole_record']:.4g} for a record in all the parties"
         lines += [line("", text)]

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpsvm.privacy.price import Price
+from dpsvm.privacy.release import Price
 
 
 class Agreement:

@@ -24,5 +24,10 @@ class Comparison(Generic[Model, Outcome]):
     model: Model
     outcomes: tuple[Outcome, ...]
 
+    @property
+    def measured(self) -> bool:
+        """Whether there are figures on the training data."""
+        return len(self.outcomes) > 1
+
     def __getitem__(self, name: str) -> Outcome:
         return next(outcome for outcome in self.outcomes if outcome.name == name)

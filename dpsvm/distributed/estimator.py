@@ -12,25 +12,13 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 
 from dpsvm._sklearn import CallbackSupportMixin
+from dpsvm.privacy.release import PrivateEstimator
 
 Array = NDArray[np.float64]
 
 
-class DistributedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
-    """An estimator that takes sparse tables, is fitted once it has weights, and hears callbacks."""
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "coef_")
-
-    def _forget(self) -> None:
-        """Begin a fit: one that fails leaves no fitted model."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
+class DistributedEstimator(PrivateEstimator, CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
+    """An estimator that can be fitted privately and hears callbacks."""
 
     def _evaluated(self, data: Any) -> tuple[Any, Any] | None:
         """The pair ``evaluate_on``, which is noted where a history is kept."""

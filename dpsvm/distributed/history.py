@@ -16,7 +16,9 @@ Round = TypeVar("Round")
 class History(Generic[Round]):
     """The rounds of a run.
 
-    private : whether the run was; a pickle then holds nothing that its guarantee does not cover
+    private : whether the run was: it then notes what its messages tell
+    measured : whether quantities of ``OUTSIDE`` are noted as well, which somebody asked for: they
+        do not travel with a pickled private model
 
     >>> from dataclasses import make_dataclass
     >>> one = make_dataclass("One", ["round", "loss"])
@@ -27,6 +29,7 @@ class History(Generic[Round]):
 
     rounds: list[Round] = field(default_factory=list)
     private: bool = False
+    measured: bool = True
 
     OUTSIDE: ClassVar[tuple[str, ...]] = ()
     """In a private mode, what no guarantee covers."""
@@ -34,7 +37,8 @@ class History(Generic[Round]):
     def __getstate__(self) -> dict[str, Any]:
         unknown: dict[str, Any] = dict.fromkeys(self.outside_guarantee())
         rounds: list[Any] = self.rounds
-        return {"rounds": [replace(one, **unknown) for one in rounds], "private": self.private}
+        kept = [replace(one, **unknown) for one in rounds]
+        return vars(self) | {"rounds": kept, "measured": self.measured and not self.private}
 
     def __len__(self) -> int:
         return len(self.rounds)
@@ -44,5 +48,8 @@ class History(Generic[Round]):
         return np.array([getattr(one, name) for one in self.rounds], dtype=np.float64)
 
     def outside_guarantee(self) -> tuple[str, ...]:
-        """The quantities that a privacy guarantee of the run does not cover."""
-        return self.OUTSIDE if self.private else ()
+        """The quantities noted here that a privacy guarantee of the run does not cover."""
+        if not self.private:
+            return ()
+        noted = [vars(one) for one in self.rounds]
+        return tuple(n for n in self.OUTSIDE if any(one[n] is not None for one in noted))

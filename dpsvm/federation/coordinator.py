@@ -17,7 +17,7 @@ from dpsvm.federation.party import NOT_BEGUN
 from dpsvm.federation.site import Refusal, Site, check_not_aborted
 from dpsvm.federation.store import Phase, Store, StoreError, no_phase, told_of
 from dpsvm.privacy.noise import Noise
-from dpsvm.privacy.price import Price
+from dpsvm.privacy.release import Price
 from dpsvm.privacy.stream import KEY_BYTES, SecretStream
 
 _LARGEST_SIZE = 2**31

@@ -31,7 +31,7 @@ from dpsvm.frank_wolfe.distributed import DistributedFrankWolfe
 from dpsvm.frank_wolfe.messages import Proposal, Query
 from dpsvm.frank_wolfe.private import PrivateDistributedFrankWolfe
 from dpsvm.privacy.noise import Noise
-from dpsvm.privacy.price import Price
+from dpsvm.privacy.release import Price
 
 Solver = DistributedFrankWolfe | PrivateDistributedFrankWolfe
 

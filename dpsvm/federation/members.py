@@ -18,7 +18,7 @@ from dpsvm.federation.messages import Array, Message, Scalar
 from dpsvm.federation.site import Refusal, Site
 from dpsvm.federation.tables import Table
 from dpsvm.privacy.noise import Noise
-from dpsvm.privacy.price import Price
+from dpsvm.privacy.release import Price, report_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,8 +124,8 @@ def told_privacy(calibration: Any) -> dict[str, Any]:
     if calibration is None:
         return {"guarantee": None, "privacy": None}
     source = "a secret key of each site, from the operating system's entropy"
-    report = calibration.report(seeded=False) | {"noise_source": source}
-    return {"guarantee": str(calibration.guarantee), "privacy": report}
+    report = report_of(calibration.guarantee, calibration.figures, seeded=False, source=source)
+    return {"guarantee": report["guarantee"], "privacy": report}
 
 
 _MODULES = {

@@ -17,7 +17,7 @@ from dpsvm.federation.site import Refusal, Site, check_not_aborted
 from dpsvm.federation.store import Phase, Store, StoreError, no_phase, told_of
 from dpsvm.privacy.minimiser import CertificateError
 from dpsvm.privacy.noise import Noise
-from dpsvm.privacy.price import Price
+from dpsvm.privacy.release import Price
 from dpsvm.privacy.stream import KEY_BYTES, SecretStream
 
 NOT_BEGUN = -1

@@ -16,7 +16,7 @@ from dpsvm.federation.members import Content, Shape, require_round
 from dpsvm.federation.messages import Array, Message
 from dpsvm.federation.site import Refusal, Site
 from dpsvm.privacy.noise import Noise
-from dpsvm.privacy.price import Price
+from dpsvm.privacy.release import Price
 
 WARNING = (
     "a joint prediction shows the coordinator each party's partial score of every sample, without "

@@ -30,7 +30,7 @@ from dpsvm.federation.settings import with_settings
 from dpsvm.federation.site import Refusal, Site
 from dpsvm.federation.tables import Table
 from dpsvm.privacy.noise import Noise
-from dpsvm.privacy.price import Price
+from dpsvm.privacy.release import Price
 
 _ELSEWHERE = ("accountant", "random_state", "track", "diagnose", "constraint", "intercept_party")
 

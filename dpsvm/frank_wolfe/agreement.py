@@ -18,7 +18,7 @@ from dpsvm.frank_wolfe.sketches import Sketch
 from dpsvm.frank_wolfe.steps import Schedule, check_steps, make_schedule
 from dpsvm.frank_wolfe.theory import DistributedSizes
 from dpsvm.privacy.noise import Noise
-from dpsvm.privacy.price import Price
+from dpsvm.privacy.release import Price
 
 Array = NDArray[np.float64]
 

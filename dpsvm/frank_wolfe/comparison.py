@@ -64,11 +64,6 @@ class Comparison(distributed.Comparison[FrankWolfeLasso, Outcome]):
     'the model beats zero weights'
     """
 
-    @property
-    def measured(self) -> bool:
-        """Whether there are figures on the training data."""
-        return len(self.outcomes) > 1
-
     def share(self, name: str) -> float | None:
         """An objective over that of zero weights; None where it was not asked for."""
         objective = self[name].objective

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -30,14 +29,14 @@ from dpsvm.frank_wolfe.sets import L1Ball
 from dpsvm.frank_wolfe.steps import LINE_SEARCH, PAIRWISE
 from dpsvm.frank_wolfe.theory import AUTO
 from dpsvm.privacy.accountant import BudgetAccountant
-from dpsvm.privacy.guarantee import keep_guarantee
+from dpsvm.privacy.release import keep_guarantee
+from dpsvm.warnings import warn_caller
 
 Array = NDArray[np.float64]
 
 _OF_PARTIES = ("problem", "sketch", "sketch_seed", "tau", "cache", "send")
 _OF_PRIVACY = ("delta", "entry_bound", "label_bound", "public_labels", "accountant")
 _TOL, _STEPS = 1e-4, 1000
-_CALLER = 5  # frames from a warning to whoever called fit
 
 
 class FrankWolfeLasso(SplitColumns, RegressorMixin, DistributedEstimator):  # type: ignore[misc]
@@ -308,11 +307,10 @@ class FrankWolfeLasso(SplitColumns, RegressorMixin, DistributedEstimator):  # ty
         self.stop_reason_ = found.stop_reason
         keep_guarantee(self, None, None)
         if found.stop_reason == "iterations":
-            warnings.warn(
+            warn_caller(
                 f"the gap is {found.gap:.3g} after max_iter = {found.n_iter} steps; a larger "
                 "max_iter or tol, or a smaller radius, ends the fit",
                 ConvergenceWarning,
-                stacklevel=_CALLER,
             )
 
     def _fit_private(self, table: Any, target: Array, tick: Any) -> None:

@@ -33,15 +33,14 @@ from dpsvm.frank_wolfe.privacy import (
     noisy,
     sketch_sensitivity,
 )
-from dpsvm.frank_wolfe.private import charge
 from dpsvm.frank_wolfe.sets import L1Ball
 from dpsvm.frank_wolfe.sketches import Sketch
 from dpsvm.frank_wolfe.steps import PAIRWISE
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.accounting import Gaussian, gaussian_mu
 from dpsvm.privacy.guarantee import Guarantee
-from dpsvm.privacy.methods.mechanism import UP
-from dpsvm.privacy.noise import Noise
+from dpsvm.privacy.release import Price, Release
+from dpsvm.privacy.rounding import UP
 
 Array = NDArray[np.float64]
 
@@ -98,26 +97,26 @@ class OneShotSketching:
         )
         mu = self._mu(tables)
         sent = np.hstack([_dense(sketch.of(table)) for table in tables]) / len(target)
-        guarantee = report = None
+        guarantee: Guarantee | None = None
+        report: dict[str, Any] | None = None
         if mu is not None:
             assert self.epsilon is not None  # by _mu
             assert self.delta is not None
             assert self.entry_bound is not None
             guarantee = Guarantee(float(self.epsilon), float(self.delta), "features")
-            noise = Noise(self.random_state)
             moved = sketch_sensitivity(sketch, self.entry_bound) * math.sqrt(ball.dimension)
             scale = moved / mu * UP
             check_size(scale, "the noise of the sketches")
-            report = {
-                "guarantee": str(guarantee),
+            figures = {
                 "labels": PUBLIC_LABELS,
                 "sketches": 1,
                 "sketch_multiplier": 1.0 / mu,
                 "sketch_sensitivity": moved,
                 "sketch_noise": scale,
             }
-            charge(self, noise, Gaussian(mu), guarantee)
-            sent = noisy(sent, scale, noise)
+            release = Release.of(self, Price(Gaussian(mu), guarantee, figures))
+            sent = noisy(sent, scale, release.charge())
+            guarantee, report = release.guarantee, release.report
         # LeastSquares divides by its rows, which are m, not n.
         scale = math.sqrt(len(target) * size)
         goal = np.asarray(sketch.of(target)) / len(target)

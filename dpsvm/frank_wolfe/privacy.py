@@ -54,12 +54,11 @@ from dpsvm.frank_wolfe.checks import check_count, check_positive
 from dpsvm.frank_wolfe.sketches import Sketch
 from dpsvm.privacy.accounting import Event, Pure, ZCdp, calibrate
 from dpsvm.privacy.guarantee import Guarantee, check_delta, check_epsilon
-from dpsvm.privacy.methods.mechanism import UP
-from dpsvm.privacy.noise import Noise, to_grid
+from dpsvm.privacy.noise import Noise
+from dpsvm.privacy.rounding import UP, on_grid
 
 Array = NDArray[np.float64]
 
-_GRID = 2.0**-20  # grid of the released sketches, in units of their noise
 _LEAST = 1e-250  # the least noise: well above where floats lose digits, as does what it hides
 
 PUBLIC_LABELS = "public: the coordinator's queries reveal them, and no noise hides them"
@@ -165,10 +164,10 @@ class CentralCalibration:
             guarantee=Guarantee(budget, small, "replace"),
         )
 
-    def report(self) -> dict[str, Any]:
+    @property
+    def figures(self) -> dict[str, Any]:
         """The figures behind the guarantee."""
         return {
-            "guarantee": str(self.guarantee),
             "labels": "protected: part of the record",
             "choices": self.rounds,
             "choice_epsilon": self.choice_epsilon,
@@ -266,10 +265,10 @@ class DistributedCalibration:
         check_count(party, "party", least=0, most=len(self.sketches) - 1)
         return PartyNoise(self, party, noise)
 
-    def report(self, *, seeded: bool) -> dict[str, Any]:
+    @property
+    def figures(self) -> dict[str, Any]:
         """The figures behind the guarantee, and the paper's sensitivity beside ours."""
         return {
-            "guarantee": str(self.guarantee),
             "labels": PUBLIC_LABELS if self.label_bound is None else NOISY_LABELS,
             "choices": len(self.sketches) * self.rounds,
             "sketches": sum(self.sketches) + (self.label_bound is not None),
@@ -281,7 +280,6 @@ class DistributedCalibration:
                 2.0 * self.entry_bound * self.sketch.leading / self.sketch.n_samples
             ),
             "event": repr(self.event),
-            "noise_source": "a seed: for experiments only" if seeded else "the operating system",
         }
 
 
@@ -341,8 +339,7 @@ def noisy(sketched: Array, scale: float, noise: Noise) -> Array:
     >>> noisy(np.zeros(3), 1.0, Noise(0)).shape
     (3,)
     """
-    released = sketched + noise.gaussian(scale, sketched.shape)
-    return to_grid(released, 2.0 ** math.floor(math.log2(scale)) * _GRID)
+    return on_grid(sketched + noise.gaussian(scale, sketched.shape), scale)
 
 
 def check_entries(values: Any, bound: float, name: str) -> None:

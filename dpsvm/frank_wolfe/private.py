@@ -6,10 +6,8 @@ The proofs, and what is neighbouring to what, stand in :mod:`~dpsvm.frank_wolfe.
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -36,14 +34,10 @@ from dpsvm.frank_wolfe.sets import Atom
 from dpsvm.frank_wolfe.steps import Diminishing
 from dpsvm.frank_wolfe.theory import central_rounds
 from dpsvm.privacy.accountant import BudgetAccountant
-from dpsvm.privacy.accounting import Event
 from dpsvm.privacy.guarantee import Guarantee, check_epsilon
-from dpsvm.privacy.noise import Noise
-from dpsvm.privacy.selection import warn_if_searched, warn_of_seed
+from dpsvm.privacy.release import Release
 
 Array = NDArray[np.float64]
-
-_OURS = ("dpsvm.", "sklearn.")  # what stands between a warning and whoever it is for
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -109,8 +103,8 @@ class PrivateFrankWolfe:
                 rho=None if self.delta is None else concentrated_budget(self.epsilon, self.delta),
             )
         calibration = CentralCalibration.of(rounds, sensitivity, self.epsilon, self.delta)
-        noise = Noise(self.random_state)
-        charge(self, noise, calibration.event, calibration.guarantee)
+        release = Release.of(self, calibration)
+        noise = release.charge()
         point, step, choices = f.track(np.zeros(f.n_features)), Diminishing(), []
         for t in range(calibration.rounds):
             place, sign = choose_vertex(
@@ -120,11 +114,12 @@ class PrivateFrankWolfe:
             point.toward(choices[-1], step(t))
             if watch is not None:
                 watch(t + 1, point.x.copy())
+        assert release.guarantee is not None
         return PrivateResult(
             x=point.x,
             choices=choices,
-            guarantee=calibration.guarantee,
-            report=calibration.report(),
+            guarantee=release.guarantee,
+            report=release.report,
         )
 
 
@@ -182,33 +177,16 @@ class PrivateDistributedFrankWolfe:
         sizes = [int(table.shape[1]) for table in tables]
         label_size = float(np.linalg.norm(target)) / math.sqrt(len(target))
         agreed = Agreement.of(self, sizes, len(target), label_size)
-        calibration, noise = agreed.calibration, Noise(self.random_state)
+        calibration = agreed.calibration
         assert calibration is not None
+        for table in tables:
+            check_entries(table, calibration.entry_bound, "entry_bound")
+        calibration.check_labels(target)
+        release = Release.of(self, calibration)
+        noise = release.charge()
         rng = generator_of(noise)
         parties = [agreed.member(k, table, noise, rng) for k, table in enumerate(tables)]
-        calibration.check_labels(target)
-        report = calibration.report(seeded=noise.seeded)
-        charge(self, noise, calibration.event, calibration.guarantee)
         coordinator = agreed.lead(target, noise)
         noted = watched_run(coordinator, parties, agreed.rounds, watch, stoppable=False)
-        return make_result(coordinator, noted, guarantee=calibration.guarantee, report=report)
-
-
-def charge(solver: Any, noise: Noise, event: Event, guarantee: Guarantee) -> None:
-    """Charge the accountant of a run that is about to begin; warn of a seed."""
-    if noise.seeded:
-        warn_of_seed(stacklevel=_caller())
-    warn_if_searched(stacklevel=_caller())
-    if solver.accountant is not None:
-        solver.accountant.spend(
-            event, label=type(solver).__name__, neighbouring=guarantee.neighbouring
-        )
-
-
-def _caller() -> int:
-    """How many frames above :func:`charge` a solver or an estimator was called from."""
-    frame: FrameType | None = sys._getframe(1)
-    level = 0
-    while frame is not None and f"{frame.f_globals.get('__name__')}.".startswith(_OURS):
-        frame, level = frame.f_back, level + 1
-    return level + 1
+        report = release.report
+        return make_result(coordinator, noted, guarantee=release.guarantee, report=report)

@@ -27,6 +27,7 @@ from dpsvm.privacy.guarantee import Guarantee
 from dpsvm.privacy.model_file import load_private, save_private
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.plan import PrivacyPlan
+from dpsvm.privacy.release import Price, Release
 from dpsvm.privacy.selection import choose, noisy_best
 
 __all__ = [
@@ -37,11 +38,13 @@ __all__ = [
     "Gaussian",
     "Guarantee",
     "Noise",
+    "Price",
     "PrivacyPlan",
     "PrivateLogisticRegression",
     "PrivateSVC",
     "Pure",
     "Rdp",
+    "Release",
     "ZCdp",
     "calibrate",
     "choose",

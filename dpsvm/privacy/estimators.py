@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -19,26 +18,20 @@ from dpsvm.losses import LOSSES, Loss, make_loss
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.guarantee import OF_RECORDS, check_delta, check_epsilon
 from dpsvm.privacy.methods import METHODS, Mechanism, Setup, calibrate
-from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.plan import PrivacyPlan, automatic_C, budget_split
 from dpsvm.privacy.preparation import Preparation, RandomFourierFeatures, clip_rows
-from dpsvm.privacy.selection import warn_if_searched, warn_of_seed
+from dpsvm.privacy.release import Price, PrivateEstimator, Release, tell
 from dpsvm.rows import core_rows
 
 Array = NDArray[np.float64]
 
-_FLOATING_POINT = (
-    "The proof is for real numbers. Released weights are rounded to a public grid; noise inside a "
-    "solver, and the time a fit takes, are not protected against."
-)
-_SEEDED = "; the noise is from a seed: for experiments only"
 _WITHHELD = (
     "iteration counts, gradient norms, objective values, training scores, the number of rows "
     "shortened to data_norm"
 )
 
 
-class BasePrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class BasePrivateClassifier(PrivateEstimator, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A linear classifier, or one on random Fourier features, released with a guarantee."""
 
     epsilon: float
@@ -122,14 +115,6 @@ class BasePrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self.accountant = accountant
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "coef_")
-
     def _loss(self) -> Loss:
         raise NotImplementedError
 
@@ -150,8 +135,7 @@ class BasePrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self : object
             The fitted estimator.
         """
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)  # a fit that fails leaves no fitted model
+        self._forget()
         if sample_weight is not None:
             raise ValueError(
                 "sample_weight is refused: weights are public and belong to classes (class_weight)"
@@ -163,19 +147,13 @@ class BasePrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         n_features = rows.shape[1]
         preparation = self._preparation_for(n_features)
         mechanism = self._mechanism(preparation.dimension(n_features), len(classes))
-        noise = Noise(self.random_state)
-        if noise.seeded:
-            warn_of_seed(stacklevel=2)
-        warn_if_searched(stacklevel=2)
-        if self.accountant is not None:
-            name = f"{type(self).__name__} {self.method}"
-            self.accountant.spend(
-                mechanism.event, label=name, neighbouring=mechanism.guarantee.neighbouring
-            )
+        release = self._release(mechanism, classes)
+        noise = release.charge()
         signs = _signs(codes, len(classes))
         weights = self._class_weights(classes)[0][codes]
         released = mechanism.release(preparation(core_rows(rows)), signs, weights, noise)
-        self._keep(released, classes, preparation, mechanism, seeded=noise.seeded)
+        self._keep(released, classes, preparation, mechanism)
+        tell(self, release)
         return self
 
     @classmethod
@@ -346,32 +324,28 @@ class BasePrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         )
         return calibrate(self.method, setup, float(self.epsilon), self.delta)
 
+    def _release(self, mechanism: Mechanism, classes: NDArray[Any]) -> Release:
+        figures = self._figures(mechanism, classes)
+        return Release.of(self, Price(mechanism.event, mechanism.guarantee, figures), self.method)
+
     def _keep(
         self,
         released: Array,
         classes: NDArray[Any],
         preparation: Preparation,
         mechanism: Mechanism,
-        *,
-        seeded: bool,
     ) -> None:
         """Set the fitted attributes: the noisy weights, and numbers that were public before."""
-        guarantee = mechanism.guarantee
         self.classes_ = classes
         self._preparation = preparation
         self.feature_map_ = preparation.features
         self.C_ = mechanism.setup.C
-        self.epsilon_, self.delta_ = guarantee.epsilon, guarantee.delta
-        self.neighbouring_ = guarantee.neighbouring
-        self.privacy_guarantee_ = guarantee
         self.noise_scale_ = mechanism.noise_scale
-        self.privacy_report_ = self._report(mechanism, classes, seeded=seeded)
         self.coef_, self.intercept_ = preparation.unprepare(released)
 
-    def _report(
-        self, mechanism: Mechanism, classes: NDArray[Any], *, seeded: bool
-    ) -> dict[str, Any]:
-        setup, guarantee = mechanism.setup, mechanism.guarantee
+    def _figures(self, mechanism: Mechanism, classes: NDArray[Any]) -> dict[str, Any]:
+        """What the report tells beside the guarantee."""
+        setup = mechanism.setup
         public: dict[str, Any] = {
             "classes": classes.tolist(),
             "data_norm": float(self.data_norm),  # type: ignore[arg-type]
@@ -389,11 +363,7 @@ class BasePrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
                 "n_components": int(self.n_components),
                 "feature_seed": int(self.feature_seed),
             }
-        report: dict[str, Any] = {
-            "guarantee": f"{guarantee}{_SEEDED if seeded else ''}",
-            "epsilon": guarantee.epsilon,
-            "delta": guarantee.delta,
-            "neighbouring": guarantee.neighbouring,
+        figures: dict[str, Any] = {
             "method": self.method,
             "noise_law": mechanism.noise_law,
             "noise_scale": mechanism.noise_scale,
@@ -404,12 +374,10 @@ class BasePrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             "labels": "a record's label is protected together with its row",
             "public": public,
             "withheld": _WITHHELD,
-            "floating_point": _FLOATING_POINT,
-            "noise_source": "a seed: for experiments only" if seeded else "the operating system",
         }
         if self.method == "output-laplace":
-            report["baseline"] = "Rubinstein et al. 2012; 'output' needs less noise"
-        return report
+            figures["baseline"] = "Rubinstein et al. 2012; 'output' needs less noise"
+        return figures
 
 
 class PrivateSVC(BasePrivateClassifier):

@@ -25,33 +25,26 @@ OF_RECORDS = ("add-remove", "replace")
 class Guarantee:
     """(epsilon, delta)-differential privacy under a named neighbouring relation.
 
+    covers : "model" or "messages": the messages of a run alone, of which the model is not made
+    seeded : whether the noise is from a seed, which whoever knows it can take away
+
     >>> print(Guarantee(1.0, 1e-5, "add-remove"))
     epsilon = 1, delta = 1e-05 (add-remove)
-    >>> print(Guarantee(0.5, 0.0, "replace"))
-    epsilon = 0.5 (replace)
+    >>> print(Guarantee(0.5, 0.0, "row", covers="messages", seeded=True))
+    epsilon = 0.5 (row), of the messages alone; the noise is from a seed: for experiments only
     """
 
     epsilon: float
     delta: float
     neighbouring: str
+    covers: str = "model"
+    seeded: bool = False
 
     def __str__(self) -> str:
         delta = f", delta = {self.delta:g}" if self.delta else ""
-        return f"epsilon = {self.epsilon:g}{delta} ({self.neighbouring})"
-
-
-def keep_guarantee(model: Any, guarantee: Guarantee | None, report: dict[str, Any] | None) -> None:
-    """Set what a fitted model tells of its privacy; of a fit without any, None throughout.
-
-    >>> from types import SimpleNamespace
-    >>> model = SimpleNamespace()
-    >>> keep_guarantee(model, Guarantee(1.0, 1e-5, "replace"), {})
-    >>> model.epsilon_, model.delta_, model.neighbouring_
-    (1.0, 1e-05, 'replace')
-    """
-    model.privacy_guarantee_, model.privacy_report_ = guarantee, report
-    for name in ("epsilon", "delta", "neighbouring"):
-        setattr(model, f"{name}_", None if guarantee is None else getattr(guarantee, name))
+        alone = ", of the messages alone" if self.covers == "messages" else ""
+        seeded = "; the noise is from a seed: for experiments only" if self.seeded else ""
+        return f"epsilon = {self.epsilon:g}{delta} ({self.neighbouring}){alone}{seeded}"
 
 
 def check_epsilon(value: Any, name: str = "epsilon") -> float:

@@ -26,6 +26,7 @@ from dpsvm.privacy.estimators import (
     public_classes,
 )
 from dpsvm.privacy.guarantee import Guarantee, check_epsilon, check_neighbouring
+from dpsvm.privacy.release import keep_guarantee
 from dpsvm.svm.model import Model, _integer_labels
 from dpsvm.svm.parameters import Parameters
 
@@ -207,11 +208,8 @@ def _model(document: Any) -> BasePrivateClassifier:
     model._preparation = preparation
     model.feature_map_ = preparation.features
     model.C_ = _real(report["public"]["C"], "C")
-    model.epsilon_, model.delta_ = guarantee.epsilon, guarantee.delta
-    model.neighbouring_ = guarantee.neighbouring
-    model.privacy_guarantee_ = guarantee
+    keep_guarantee(model, guarantee, report)
     model.noise_scale_ = _real(report["noise_scale"], "noise_scale")
-    model.privacy_report_ = report
     model.coef_, model.intercept_ = coef, intercept
     return model
 
@@ -236,7 +234,10 @@ def _guarantee(report: dict[str, Any]) -> Guarantee:
     if not 0 <= delta < 1:
         raise ValueError(f"delta must be a number from 0 to 1, got {delta!r}")
     relation = check_neighbouring(report["neighbouring"])
-    return Guarantee(check_epsilon(report["epsilon"]), delta, relation)
+    seeded = report["seeded"]
+    if not isinstance(seeded, bool):
+        raise ValueError(f"seeded must be true or false, got {seeded!r}")
+    return Guarantee(check_epsilon(report["epsilon"]), delta, relation, seeded=seeded)
 
 
 def _reals(value: Any, shape: tuple[int, ...], name: str) -> NDArray[np.float64]:

@@ -7,9 +7,9 @@ the others.
 
 The draws are floating-point numbers. The guarantees of the mechanisms that use them are proved for
 real numbers: what the finite set of floats that noise can reach may give away (Mironov 2012) is
-answered by rounding what is released to a public grid, :func:`to_grid`, and is not answered for
-noise inside a solver. Symmetric draws resolve their tails to 2**-64, so a Gaussian is cut off
-beyond 9.1 standard deviations: that adds less than 1e-18 for each draw to delta.
+answered by rounding what is released to a public grid (:mod:`dpsvm.privacy.rounding`), and is not
+answered for noise inside a solver. Symmetric draws resolve their tails to 2**-64, so a Gaussian is
+cut off beyond 9.1 standard deviations: that adds less than 1e-18 for each draw to delta.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import os
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import gammainccinv, ndtri
 
 from dpsvm.privacy.stream import SecretStream
@@ -35,6 +35,8 @@ class Noise:
         None takes every byte from the operating system. Anything else can be repeated by whoever
         knows it, and protects nobody: ``seeded`` says so. The one exception is a stream of bytes
         from a secret key (:class:`~dpsvm.privacy.stream.SecretStream`).
+    held : bool
+        Whether nothing may be drawn until :meth:`let_go`.
 
     >>> Noise(7).gaussian(1.0, 2) == Noise(7).gaussian(1.0, 2)
     array([ True,  True])
@@ -42,7 +44,8 @@ class Noise:
     False
     """
 
-    def __init__(self, random_state: Any = None) -> None:
+    def __init__(self, random_state: Any = None, *, held: bool = False) -> None:
+        self._held = held
         self.seeded = random_state is not None and not isinstance(random_state, SecretStream)
         if random_state is None:
             self._bytes = os.urandom
@@ -56,6 +59,10 @@ class Noise:
                     f"random_state must be None, an integer, a Generator or a RandomState, "
                     f"got {random_state!r}"
                 ) from error
+
+    def let_go(self) -> None:
+        """From now on numbers may be drawn."""
+        self._held = False
 
     def uniform(self, size: Size = 1) -> Array:
         """Numbers in the open interval (0, 1), 2**52 of them equally likely and evenly spaced.
@@ -123,6 +130,8 @@ class Noise:
         return norm * (direction / np.linalg.norm(direction))
 
     def _words(self, size: Size) -> NDArray[np.uint64]:
+        if self._held:
+            raise RuntimeError("noise is drawn once it is paid for, and not before")
         shape = (size,) if isinstance(size, int) else size
         count = math.prod(shape)
         return np.frombuffer(self._bytes(8 * count), "<u8").astype(np.uint64).reshape(shape)
@@ -137,24 +146,6 @@ class Noise:
         sign = 1.0 - 2.0 * (words >> np.uint64(63)).astype(np.float64)
         below = (words & np.uint64(2**63 - 1)).astype(np.float64)
         return sign, (below + 0.5) * 2.0**-64
-
-
-def to_grid(values: ArrayLike, grid: float) -> Array:
-    """Round to the nearest multiples of a public grid.
-
-    Rounding what has been made private is post-processing. A grid far coarser than the spacing of
-    floats hides which of them the noise hit; a power of two keeps the multiples exact.
-
-    >>> to_grid([0.3, -1.9], 0.25)
-    array([ 0.25, -2.  ])
-    >>> to_grid([1.0], 0.0)
-    Traceback (most recent call last):
-    ...
-    ValueError: grid must be a finite number above 0, got 0.0
-    """
-    if not 0 < grid < math.inf:
-        raise ValueError(f"grid must be a finite number above 0, got {grid!r}")
-    return np.asarray(np.round(np.asarray(values, np.float64) / grid) * grid)
 
 
 def _scale(scale: float) -> float:

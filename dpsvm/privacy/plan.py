@@ -21,8 +21,8 @@ class PrivacyPlan:
 
     >>> from dpsvm.privacy import PrivateSVC
     >>> plan = PrivateSVC.plan(1.0, 1e-5, n=1000, d=20)
-    >>> plan.guarantee
-    Guarantee(epsilon=1.0, delta=1e-05, neighbouring='add-remove')
+    >>> print(plan.guarantee)
+    epsilon = 1, delta = 1e-05 (add-remove)
     >>> plan.weight_noise < 2
     True
     """

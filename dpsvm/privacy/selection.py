@@ -6,10 +6,7 @@ rows: no budget covers that choice. :func:`choose` makes it privately instead.
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Sequence
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -18,13 +15,8 @@ from sklearn.utils import column_or_1d
 
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.accounting import Pure
-from dpsvm.privacy.guarantee import OF_RECORDS, check_epsilon, check_neighbouring
-from dpsvm.privacy.noise import Noise
-from dpsvm.warnings import PrivacyLeakWarning
-
-_SEARCHES = tuple(
-    f"sklearn.model_selection.{name}" for name in ("_search", "_search_successive_halving")
-)
+from dpsvm.privacy.guarantee import OF_RECORDS, Guarantee, check_epsilon, check_neighbouring
+from dpsvm.privacy.release import Price, Release
 
 
 def noisy_best(
@@ -60,11 +52,10 @@ def noisy_best(
         raise ValueError(f"errors must be a list of at least one finite count, got {errors!r}")
     check_epsilon(epsilon)
     check_neighbouring(neighbouring, OF_RECORDS)
-    noise = Noise(random_state)
-    if noise.seeded:
-        warn_of_seed(stacklevel=2)
-    if accountant is not None:
-        accountant.spend(Pure(epsilon), label="choice of a model", neighbouring=neighbouring)
+    price = Price(Pure(epsilon), Guarantee(float(epsilon), 0.0, neighbouring))
+    noise = Release(
+        price, "choice of a model", accountant=accountant, random_state=random_state
+    ).charge()
     scale = (1.0 if neighbouring == "add-remove" else 2.0) / epsilon
     return int(np.argmin(counts - noise.exponential(scale, len(counts))))
 
@@ -112,34 +103,3 @@ def _errors(predicted: ArrayLike, labels: NDArray[Any]) -> int:
     if found.shape != labels.shape:
         raise ValueError(f"y has {len(labels)} labels, and {len(found)} rows were predicted")
     return int(np.sum(found != labels))
-
-
-def warn_of_seed(stacklevel: int) -> None:
-    """Say that noise from a seed protects nobody who knows the seed."""
-    warnings.warn(
-        "random_state makes the noise repeatable: whoever knows or guesses it can take the noise "
-        "away. A seed is for experiments; leave random_state=None to release a model.",
-        PrivacyLeakWarning,
-        stacklevel=stacklevel + 1,
-    )
-
-
-def warn_if_searched(stacklevel: int) -> None:
-    """Warn where the caller is a search of scikit-learn, whose choice of a winner is not covered.
-
-    A search has no hook to tell an estimator that it is being searched over, so the frames above
-    are looked at. A parallel search refits its winner in the caller's own process, where this is
-    seen.
-    """
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if frame.f_globals.get("__name__") in _SEARCHES:
-            warnings.warn(
-                "a search reports the winner on validation rows exactly: every fit is charged, "
-                "but the choice itself is covered by no guarantee. Fit the candidates and take "
-                "dpsvm.privacy.choose, or fix the parameters beforehand.",
-                PrivacyLeakWarning,
-                stacklevel=stacklevel + 1,
-            )
-            return
-        frame = frame.f_back

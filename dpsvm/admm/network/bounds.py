@@ -57,7 +57,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsvm.admm.network.terms import Terms
-from dpsvm.privacy.methods.mechanism import UP
+from dpsvm.privacy.rounding import UP
 
 Array = NDArray[np.float64]
 

@@ -38,8 +38,8 @@ class Outcome:
     """How one model did; for the nodes alone, the mean over the nodes."""
 
     name: str
-    objective: float  # sum_i O_i
-    train_loss: float  # mean over the nodes of the mean loss on their rows
+    objective: float = math.nan  # sum_i O_i; nan if it was not asked for
+    train_loss: float = math.nan  # mean over the nodes of the mean loss on their rows; likewise
     test_loss: float | None = None
     test_error: float | None = None
 
@@ -57,12 +57,14 @@ class Comparison(distributed.Comparison[NetworkADMM, Outcome]):
     """
 
     def gap(self, name: str) -> float:
-        """How far an objective lies above the central one, relatively."""
-        return self[name].objective / self[CENTRAL].objective - 1.0
+        """How far an objective lies above the central one, relatively; nan if not asked for."""
+        return self[name].objective / self[CENTRAL].objective - 1.0 if self.measured else math.nan
 
     @property
-    def verdict(self) -> str:
+    def verdict(self) -> str | None:
         """Whether the messages were worth it, by the test loss if there is one."""
+        if not self.measured:
+            return None
         others = [other.name for other in (self[MEAN_OF_LOCAL], self[ALONE]) if self._worse(other)]
         if len(others) == 2:
             return f"the network beats the {MEAN_OF_LOCAL} and {ALONE}"
@@ -71,10 +73,8 @@ class Comparison(distributed.Comparison[NetworkADMM, Outcome]):
         return f"the network beats only {others[0]}"
 
     def _worse(self, other: Outcome) -> bool:
-        own = self[NETWORK]
-        if own.test_loss is None or other.test_loss is None:
-            return own.train_loss < other.train_loss
-        return own.test_loss < other.test_loss
+        figure = "train_loss" if other.test_loss is None else "test_loss"
+        return bool(getattr(self[NETWORK], figure) < getattr(other, figure))
 
 
 def compare(
@@ -84,11 +84,13 @@ def compare(
     nodes: Any = None,
     *,
     test: tuple[Any, Any] | None = None,
+    measured: bool | None = None,
     tick: Tick | None = None,
 ) -> Comparison:
     """Fit a network and the models to measure it against.
 
     test : held-out samples and their labels, seen by no fit.
+    measured : whether any figure is computed on X and y; None is True unless the model is private
     tick : called after every round of the network.
 
     >>> X, y = np.array([[-1.0, 0.5], [1.0, 0.5]] * 9), [0, 1] * 9
@@ -97,7 +99,10 @@ def compare(
     0.0
     """
     network = clone(model)
-    network._fit(X, y, nodes, test, tick)
+    measured = not network._private if measured is None else measured
+    network._fit(X, y, nodes, test, tick, measured=measured)
+    if not measured and test is None:
+        return Comparison(network, ())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit has said it all
         tables, labels = network._shares(X, y, nodes)
@@ -108,6 +113,9 @@ def compare(
     ]
     task = _Task(agreed, samples, network._evaluation(test, agreed))
     joint = agreed.in_prepared_units(network.coef_[0], network.intercept_)
+    if not measured:
+        loss, error = task.tested(joint)
+        return Comparison(network, (Outcome(NETWORK, test_loss=loss, test_error=error),))
     local = task.local()
     alone = [task.outcome(ALONE, own) for own in local]
     outcomes = (
@@ -155,7 +163,7 @@ class _Task:
     def outcome(self, name: str, weights: Array) -> Outcome:
         objective = math.fsum(own.objective(self.terms, weights) for own in self.samples)
         loss = math.fsum(own.mean_loss(self.terms, weights) for own in self.samples)
-        return Outcome(name, objective, loss / len(self.samples), *self._tested(weights))
+        return Outcome(name, objective, loss / len(self.samples), *self.tested(weights))
 
     def _minimiser(self, samples: Sequence[Samples], lam: float) -> Array:
         rows = [own.rows for own in samples]
@@ -172,7 +180,7 @@ class _Task:
         solver = approach_hinge if self.terms.loss.name == "hinge" else approach
         return solver(objective, self.tol, np.zeros(table.shape[1]))[0]
 
-    def _tested(self, weights: Array) -> tuple[float | None, float | None]:
+    def tested(self, weights: Array) -> tuple[float | None, float | None]:
         if self.test is None:
             return None, None
         decide, signs = self.test

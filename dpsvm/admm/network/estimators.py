@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
@@ -18,7 +17,6 @@ from dpsvm.admm.network.graph import make_graph
 from dpsvm.admm.network.hinge import HINGE_TOL
 from dpsvm.admm.network.history import History, Recorder, objective
 from dpsvm.admm.network.node import TOL, Node
-from dpsvm.admm.network.privacy import Calibration
 from dpsvm.admm.network.run import run
 from dpsvm.admm.network.shares import assigned, checked_tables, cut, deal, names_of
 from dpsvm.admm.network.theory import conditions
@@ -32,14 +30,13 @@ from dpsvm.distributed.labels import (
 )
 from dpsvm.distributed.split import is_blocks
 from dpsvm.privacy.accountant import BudgetAccountant
-from dpsvm.privacy.guarantee import keep_guarantee
 from dpsvm.privacy.noise import Noise
-from dpsvm.privacy.selection import warn_if_searched, warn_of_seed
+from dpsvm.privacy.release import Release, tell
 from dpsvm.rows import core_rows
+from dpsvm.warnings import warn_caller
 
 Array = NDArray[np.float64]
 
-_CALLER = 5  # frames from a warning to whoever called fit
 _N_NODES = 5
 _FORM = {"accept_sparse": "csr", "dtype": np.float64, "order": "C"}
 
@@ -224,6 +221,7 @@ class NetworkADMM(BinaryClassifier, DistributedEstimator):
         nodes: Any = None,
         *,
         evaluate_on: tuple[Any, Any] | None = None,
+        measured: bool = False,
     ) -> Self:
         """Run the nodes in this process.
 
@@ -238,13 +236,15 @@ class NetworkADMM(BinaryClassifier, DistributedEstimator):
             dealt to the nodes one after the other.
         evaluate_on : (X, y), optional
             Data whose error and mean loss are noted in every round.
+        measured : bool, default=False
+            Whether a private fit also notes in ``history_`` what no guarantee covers.
 
         Returns
         -------
         self : object
             The fitted estimator.
         """
-        self._fit(X, y, nodes, evaluate_on)
+        self._fit(X, y, nodes, evaluate_on, measured=measured)
         return self
 
     @with_callbacks  # type: ignore[untyped-decorator]
@@ -255,6 +255,8 @@ class NetworkADMM(BinaryClassifier, DistributedEstimator):
         nodes: Any,
         evaluate_on: tuple[Any, Any] | None,
         tick: Tick | None = None,
+        *,
+        measured: bool = False,
     ) -> None:
         """Fit, and call ``tick`` after every round. What can be refused is, before a charge."""
         self._forget()
@@ -266,18 +268,20 @@ class NetworkADMM(BinaryClassifier, DistributedEstimator):
             agreed.samples(tables.pop(0), own, self.classes_) for own in labels
         ]
         evaluation = self._evaluation(evaluate_on, agreed)
-        calibration, noise = agreed.calibration, Noise(self.random_state)
+        calibration = agreed.calibration
+        release = None if calibration is None else Release.of(self, calibration, self.privacy or "")
+        noise = Noise(self.random_state) if release is None else release.noise
         members = [agreed.member(place, own, noise) for place, own in enumerate(samples)]
-        history = History(private=calibration is not None)
+        history = History(private=self._private, measured=measured or not self._private)
         spent = None if calibration is None else calibration.spent
         recorder = Recorder(history, spent, evaluation) if self.track else None
         tasks = Rounds(self, agreed.rounds, {"X": X, "y": y}, tick)
-        report = None if calibration is None else calibration.report(seeded=noise.seeded)
-        self._charge(calibration, noise)
+        if release is not None:
+            release.charge()
         self.n_iter_ = self._run(members, recorder, tasks)
         self.stop_reason_ = "rounds" if self.n_iter_ == agreed.rounds else "stopped"
         self._keep(members, history, agreed)
-        keep_guarantee(self, None if calibration is None else calibration.guarantee, report)
+        tell(self, release)
         tasks.close()
 
     def _run(self, members: list[Node], recorder: Recorder | None, tasks: Rounds) -> int:
@@ -333,7 +337,7 @@ class NetworkADMM(BinaryClassifier, DistributedEstimator):
     def _agreement(self, sizes: list[int]) -> Agreement:
         agreed = Agreement.of(self, sizes)
         for remark in agreed.remarks:
-            warnings.warn(remark, ConvergenceWarning, stacklevel=_CALLER)
+            warn_caller(remark, ConvergenceWarning)
         return agreed
 
     def _evaluation(
@@ -354,20 +358,6 @@ class NetworkADMM(BinaryClassifier, DistributedEstimator):
 
         return decide, signs
 
-    def _charge(self, calibration: Calibration | None, noise: Noise) -> None:
-        """Charge a private run, before anything of it is released."""
-        if calibration is None:
-            return
-        if noise.seeded:
-            warn_of_seed(stacklevel=_CALLER)
-        warn_if_searched(stacklevel=_CALLER)
-        if self.accountant is not None:
-            self.accountant.spend(
-                calibration.event,
-                label=f"{type(self).__name__} {self.privacy}",
-                neighbouring=calibration.guarantee.neighbouring,
-            )
-
     def _keep(self, members: list[Node], history: History, agreed: Agreement) -> None:
         terms = agreed.terms
         weights = np.array([node.state.updated for node in members])
@@ -385,11 +375,10 @@ class NetworkADMM(BinaryClassifier, DistributedEstimator):
         worst = max(node.state.worst for node in members)
         least = max(self.tol, HINGE_TOL) if self.loss == "hinge" else self.tol
         if not self.privacy and not worst <= least:
-            warnings.warn(
+            warn_caller(
                 f"a node's minimiser is certified to a gradient norm of {worst:.3g}, not to tol = "
                 f"{least:g}: raise tol, scale the rows, or lower C",
                 ConvergenceWarning,
-                stacklevel=_CALLER,
             )
 
     def decision_function(self, X: Any) -> Array:

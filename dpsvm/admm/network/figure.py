@@ -25,18 +25,26 @@ _ROUND = "round (dots: data read)"
 
 
 def picture(comparison: Comparison, title: str) -> Figure:
-    """Objective gap and consensus, and loss, by round; a dot where the data were read."""
+    """Objective gap and consensus, and loss, by round; a dot where the data were read.
+
+    Of a private run of which nothing was measured, consensus, and the epsilon spent.
+    """
     history = comparison.model.history_
     figure, gaps, losses = panels(title)
     rounds, updates = history["round"], np.flatnonzero(history["update"])
     look: dict[str, Any] = {"marker": "o", "markersize": 3, "markevery": updates.tolist()}
-    gap = history["objective"] / comparison[CENTRAL].objective - 1.0
-    label = "objective of the mean, above the optimum"
-    gaps.plot(rounds, on_log_axis(gap), color=COLOURS[0], label=label, **look)
+    if comparison.measured:
+        gap = history["objective"] / comparison[CENTRAL].objective - 1.0
+        label = "objective of the mean, above the optimum"
+        gaps.plot(rounds, on_log_axis(gap), color=COLOURS[0], label=label, **look)
     apart = on_log_axis(history["consensus"])
     gaps.plot(rounds, apart, color=COLOURS[2], label="consensus error")
     gaps.set(yscale="log", xlabel=_ROUND, ylabel="relative gap; distance")
     gaps.legend(fontsize="small")
+    if not comparison.measured:
+        losses.plot(rounds, history["privacy"], color=COLOURS[0], **look)
+        losses.set(xlabel=_ROUND, ylabel="epsilon spent")
+        return figure
     measured = "train_loss" if comparison[CENTRAL].test_loss is None else "test_loss"
     series = "loss" if measured == "train_loss" else measured
     losses.plot(rounds, history[series], color=COLOURS[0], label="network", **look)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,9 +35,9 @@ class Round:
     bytes_sent: int  # of all the nodes, in this round
     privacy: float | None  # P: the epsilon spent up to here, None without privacy
 
-    loss: float | None  # L(t); None in what a private model's pickle holds
-    objective: float | None  # sum_i O_i of the mean; likewise
-    gradient_norm: float | None  # the largest that a node certified; None if private
+    loss: float | None = None  # L(t)
+    objective: float | None = None  # sum_i O_i of the mean
+    gradient_norm: float | None = None  # the largest that a node certified; None if private
     test_error: float | None = None  # of the mean, on data given for that
     test_loss: float | None = None
 
@@ -58,7 +58,7 @@ class History(distributed.History[Round]):
 
     def updates_only(self) -> History:
         """The rounds that read the data, without those that recycle."""
-        return History([one for one in self.rounds if one.update], self.private)
+        return History([one for one in self.rounds if one.update], self.private, self.measured)
 
 
 @dataclass
@@ -89,8 +89,6 @@ class Recorder:
         terms = nodes[0].terms
         weights = np.array([node.state.weights for node in nodes])
         mean = weights.mean(axis=0)
-        private = self.spent is not None
-        certified = max(node.state.certificate for node in nodes)
         error, loss = self._test(terms, mean)
         self.history.rounds.append(
             Round(
@@ -101,18 +99,27 @@ class Recorder:
                 data_accesses=sum(node.state.data_accesses for node in nodes),
                 bytes_sent=_bytes(nodes),
                 privacy=None if self.spent is None else self._spent(terms, round),
-                loss=math.fsum(
-                    node.samples.mean_loss(terms, own)
-                    for node, own in zip(nodes, weights, strict=True)
-                )
-                / len(nodes),
-                objective=objective(nodes, mean),
-                gradient_norm=None if private else certified,
                 test_error=error,
                 test_loss=loss,
+                **(self._measured(nodes, weights, mean) if self.history.measured else {}),
             )
         )
         return False
+
+    def _measured(self, nodes: Sequence[Node], weights: Array, mean: Array) -> dict[str, Any]:
+        """What is computed from the rows of the nodes."""
+        terms = nodes[0].terms
+        losses = [
+            node.samples.mean_loss(terms, own) for node, own in zip(nodes, weights, strict=True)
+        ]
+        certified = None
+        if not self.history.private:
+            certified = max(node.state.certificate for node in nodes)
+        return {
+            "loss": math.fsum(losses) / len(nodes),
+            "objective": objective(nodes, mean),
+            "gradient_norm": certified,
+        }
 
     def _spent(self, terms: Terms, round: int) -> float:
         assert self.spent is not None

@@ -33,8 +33,8 @@ from dpsvm.admm.network.node import Samples
 from dpsvm.admm.network.terms import Terms
 from dpsvm.privacy.accounting import Event, Gaussian, Pure, gaussian_epsilon, gaussian_mu
 from dpsvm.privacy.guarantee import Guarantee, check_delta, check_epsilon
-from dpsvm.privacy.methods.mechanism import COVERING_SHARE, UP
-from dpsvm.privacy.noise import Noise, to_grid
+from dpsvm.privacy.noise import Noise
+from dpsvm.privacy.rounding import COVERING_SHARE, OVER, RANGE, UP, on_grid
 
 Array = NDArray[np.float64]
 
@@ -45,10 +45,7 @@ BOUNDS = ("tight", "paper")
 """What objective perturbation is calibrated to: the bound proved here, or the paper's."""
 
 NEIGHBOURS = "replace"
-_GRID = 2.0**-20  # grid of the released weights, in units of their noise
-_OVER = 1.0 + 2.0**-41  # how far above 1 a computed norm may lie
 _ROUNDINGS = 16 * 2.0**-53  # of a gradient, in units of its largest term
-_RANGE = (1e-100, 1e100)  # of curvatures and scales: squares neither vanish nor overflow
 _EXACT = (
     "minimisers are certified to a gradient norm of {tol:g}, and what is left of their error is "
     "covered: {how}. Proved for real numbers; the gaps between floats and the time a fit takes "
@@ -68,7 +65,7 @@ class NodeNoise:
         the minimiser, for each update
     made_for : the calibration and the node's number, which the node is checked against
 
-    >>> noise = NodeNoise(2, Noise(0), 1e-9, None, np.array([0.0]), np.array([2.0**-30]))
+    >>> noise = NodeNoise(2, Noise(0), 1e-9, None, np.array([0.0]), np.array([2.0**-10]))
     >>> noise.linear(1) is None, noise.release(1, np.array([0.5, 2.0]))
     (True, array([0.5, 2. ]))
     """
@@ -78,7 +75,7 @@ class NodeNoise:
     tol: float  # gradient norm of the minimisers that output_scales cover
     linear_scales: Array | None  # of shape (updates,)
     output_scales: Array
-    grids: Array  # to which what is sent is rounded
+    widths: Array  # of all the noise in what is sent, which is rounded to their grids
     law: str = "spherical"  # of what is added to the minimiser
     made_for: tuple[Calibration, int] | None = None
 
@@ -106,7 +103,7 @@ class NodeNoise:
             drawn = self.noise.gaussian(scale, self.dimension)
         else:
             drawn = self.noise.spherical(self.dimension, scale)
-        return to_grid(minimiser + drawn, float(self.grids[update - 1]))
+        return on_grid(minimiser + drawn, float(self.widths[update - 1]))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -150,7 +147,7 @@ class Calibration:
                 f"the noise of node {node} was made for {self.sizes[node]} samples, got "
                 f"{samples.size}"
             )
-        if not samples.longest <= _OVER:  # which row, and by how much, is private
+        if not samples.longest <= OVER:  # which row, and by how much, is private
             raise ValueError(
                 f"a row of node {node} has a norm above 1, which no private mode covers: scale the "
                 "rows by a public number, or give data_norm, to which longer rows are shortened"
@@ -178,13 +175,13 @@ class Calibration:
         if inner is not None:
             moved = inner * math.sqrt(dimension + 1.0) / self.terms.curvatures[:, node]
             width = np.hypot(width, moved)
-        grids = np.exp2(np.floor(np.log2(_GRID * width)))
         law = "gaussian" if self.mode == "gaussian" else "spherical"
         made_for = self, node
-        return NodeNoise(dimension, noise, self.tol, inner, outer, grids, law, made_for)
+        return NodeNoise(dimension, noise, self.tol, inner, outer, width, law, made_for)
 
-    def report(self, *, seeded: bool) -> dict[str, Any]:
-        """Guarantee, the paper's figure and the noise, each under its own name."""
+    @property
+    def figures(self) -> dict[str, Any]:
+        """The paper's figure and the noise, each under its own name."""
         covered = (
             f"a share of {COVERING_SHARE:g} of epsilon pays for spherical noise that hides it"
             if self.mode == "objective"
@@ -192,7 +189,6 @@ class Calibration:
         )
         return {
             "mode": self.mode,
-            "guarantee": str(self.guarantee),
             "protects": "one sample of one node, its label included, replaced by another",
             "updates": self.terms.updates,
             **self._paper_figures(),
@@ -201,7 +197,6 @@ class Calibration:
             "sizes": list(self.sizes),
             "assumes": _EXACT.format(tol=self.tol, how=covered),
             "outside": OUTSIDE,
-            "noise_source": "a seed: for experiments only" if seeded else "the operating system",
         }
 
     def _paper_figures(self) -> dict[str, Any]:
@@ -251,9 +246,9 @@ def calibrate(
             f"got {terms.loss.name!r}"
         )
     curved = terms.curvatures
-    if not np.all((curved >= _RANGE[0]) & (curved <= _RANGE[1])):
+    if not np.all((curved >= RANGE[0]) & (curved <= RANGE[1])):
         raise ValueError(
-            f"lam/N + 2 R_i must lie between {_RANGE[0]:g} and {_RANGE[1]:g}, got "
+            f"lam/N + 2 R_i must lie between {RANGE[0]:g} and {RANGE[1]:g}, got "
             f"{float(curved.min()):g} to {float(curved.max()):g}"
         )
     fixed: dict[str, Any] = {"terms": terms, "sizes": tuple(sizes), "tol": tol}
@@ -345,8 +340,8 @@ def _given_alphas(alpha: Any, terms: Terms) -> Array:
             f"{shape}, got {alpha!r}"
         ) from None
     numeric = found.dtype.kind in "iuf"
-    if not numeric or not np.all((table >= _RANGE[0]) & (table <= _RANGE[1])):
+    if not numeric or not np.all((table >= RANGE[0]) & (table <= RANGE[1])):
         raise ValueError(
-            f"alpha must hold numbers between {_RANGE[0]:g} and {_RANGE[1]:g}, got {alpha!r}"
+            f"alpha must hold numbers between {RANGE[0]:g} and {RANGE[1]:g}, got {alpha!r}"
         )
     return table.astype(np.float64)

@@ -29,7 +29,7 @@ from dpsvm.distributed.labels import (
 from dpsvm.losses import PREDICTION_LOSSES, PredictionLoss, Squared, make_prediction_loss
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.noise import Noise
-from dpsvm.privacy.price import Price
+from dpsvm.privacy.release import Price
 
 Array = NDArray[np.float64]
 
@@ -75,7 +75,7 @@ class Agreement(distributed.Agreement):
     >>> bounds = {"data_norm": 1.0, "radius": 1.0, "target_bound": 2.0}
     >>> private = SharingADMMClassifier(privacy="row", epsilon=1.0, delta=1e-5, **bounds)
     >>> print(Agreement.of(private, sizes=[3, 4]).member_price.guarantee)
-    epsilon = 1, delta = 1e-05 (row)
+    epsilon = 1, delta = 1e-05 (row), of the messages alone
     """
 
     loss: PredictionLoss
@@ -201,13 +201,13 @@ def _calibration(settings: Any, terms: Terms, sizes: list[int]) -> Calibration |
                     f"{name} goes with a private mode, got {name}={value!r} and privacy=None"
                 )
         return None
+    if settings.diagnose:
+        raise ValueError("diagnose reads the columns without noise: fit without privacy for it")
     if settings.adaptive_rho:
         raise ValueError("a private mode needs a fixed rho, got adaptive_rho=True")
     if settings.epsilon is None or settings.delta is None:
         missing = "an epsilon" if settings.epsilon is None else "a delta"
         raise ValueError(f"privacy={mode!r} needs {missing}, got None")
-    if mode == "paper" and settings.accountant is not None:
-        raise ValueError("privacy='paper' cannot charge an accountant: it has no guarantee")
     bounds = PublicBounds(**{name: getattr(settings, name) for name in BOUNDS})
     return calibrate(
         mode, terms, sizes, int(settings.rounds), settings.epsilon, settings.delta, bounds

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -18,21 +17,17 @@ from dpsvm.admm.sharing.coordinator import Coordinator
 from dpsvm.admm.sharing.history import History, Recorder, assumptions, objective
 from dpsvm.admm.sharing.messages import Ending
 from dpsvm.admm.sharing.party import Party
-from dpsvm.admm.sharing.privacy import Calibration
 from dpsvm.admm.sharing.regularisers import Ball, Box
 from dpsvm.admm.sharing.run import run
 from dpsvm.distributed.callbacks import Rounds, Tick
 from dpsvm.distributed.estimator import DistributedEstimator
 from dpsvm.distributed.split import SplitColumns
 from dpsvm.privacy.accountant import BudgetAccountant
-from dpsvm.privacy.guarantee import keep_guarantee
 from dpsvm.privacy.noise import Noise
-from dpsvm.privacy.selection import warn_of_seed
-from dpsvm.warnings import PrivacyLeakWarning
+from dpsvm.privacy.release import Release, tell
+from dpsvm.warnings import warn_caller
 
 Array = NDArray[np.float64]
-
-_CALLER = 5  # frames from a warning to whoever called fit
 
 
 class BaseSharingADMM(SplitColumns, DistributedEstimator):
@@ -107,6 +102,7 @@ class BaseSharingADMM(SplitColumns, DistributedEstimator):
         parties: Sequence[Any] | None = None,
         *,
         evaluate_on: tuple[Any, Any] | None = None,
+        measured: bool = False,
     ) -> Self:
         """Run the parties and the coordinator in this process.
 
@@ -121,13 +117,15 @@ class BaseSharingADMM(SplitColumns, DistributedEstimator):
             Without it one party holds all of them.
         evaluate_on : (X, y), optional
             Data whose mean loss is noted in every round.
+        measured : bool, default=False
+            Whether a private fit also notes in ``history_`` what no guarantee covers.
 
         Returns
         -------
         self : object
             The fitted estimator.
         """
-        self._fit(X, y, parties, evaluate_on)
+        self._fit(X, y, parties, evaluate_on, measured=measured)
         return self
 
     @with_callbacks  # type: ignore[untyped-decorator]
@@ -138,6 +136,8 @@ class BaseSharingADMM(SplitColumns, DistributedEstimator):
         parties: Sequence[Any] | None,
         evaluate_on: tuple[Any, Any] | None,
         tick: Tick | None = None,
+        *,
+        measured: bool = False,
     ) -> None:
         """Fit, and call ``tick`` after every round. What can be refused is, before a charge."""
         self._forget()
@@ -150,46 +150,27 @@ class BaseSharingADMM(SplitColumns, DistributedEstimator):
         if len(target) != blocks[0].shape[0]:
             raise ValueError(f"X has {blocks[0].shape[0]} rows and y {len(target)}")
         evaluation = self._evaluation(evaluate_on, agreed)
-        calibration, noise = agreed.calibration, Noise(self.random_state)
+        calibration = agreed.calibration
+        release = None if calibration is None else Release.of(self, calibration, self.privacy or "")
+        noise = Noise(self.random_state) if release is None else release.noise
         members = [
             agreed.member(place, own, noise) for place, own in enumerate(agreed.columns(blocks))
         ]
         coordinator = agreed.lead(target)
-        history = History(private=self.privacy is not None)
+        history = History(private=self._private, measured=measured or not self._private)
         recorder = Recorder(history, evaluation) if self.track else None
         tasks = Rounds(self, agreed.rounds, {"X": X, "y": y}, tick)
-        report = None if calibration is None else calibration.report(seeded=noise.seeded)
-        self._charge(calibration, noise)
+        if release is not None:
+            release.charge()
         ending = self._run(coordinator, members, recorder, tasks)
         self._keep(coordinator, members, history, ending)
-        keep_guarantee(self, None, report)  # weights have no noise: nothing covers the model
-        guarantee = None if calibration is None else calibration.guarantee
+        tell(self, release)
+        guarantee = self.message_guarantee_ = None if release is None else release.guarantee
         self.message_epsilon_ = None if guarantee is None else guarantee.epsilon
         self.message_delta_ = None if guarantee is None else guarantee.delta
         tasks.close()
         if ending.reason == "diverged":
             self._warn_of_divergence(ending, agreed)
-
-    def _charge(self, calibration: Calibration | None, noise: Noise) -> None:
-        """Charge a private run, before anything of it is released."""
-        if calibration is None:
-            return
-        if noise.seeded:
-            warn_of_seed(stacklevel=_CALLER)
-        guarantee = calibration.guarantee
-        if guarantee is None:
-            warnings.warn(
-                "privacy='paper' gives no privacy guarantee: what the paper claims is reported as "
-                "claimed",
-                PrivacyLeakWarning,
-                stacklevel=_CALLER,
-            )
-        elif self.accountant is not None:
-            self.accountant.spend(
-                calibration.event,
-                label=f"{type(self).__name__} {self.privacy}",
-                neighbouring=guarantee.neighbouring,
-            )
 
     def _run(
         self,
@@ -236,19 +217,23 @@ class BaseSharingADMM(SplitColumns, DistributedEstimator):
         self.rho_, self.kappa_ = coordinator.rho, coordinator.terms.kappa
         self.n_iter_, self.stop_reason_ = ending.round, ending.reason
         self.history_ = history
-        self.dual_ = coordinator.dual
-        self.objective_ = objective(coordinator.loss, coordinator.target, members)
-        self.assumptions_ = None
+        self.dual_ = self.objective_ = self.assumptions_ = None
+        if not self._private:  # no guarantee covers them, and the dual tells the labels
+            self.dual_ = coordinator.dual
+            self.objective_ = objective(coordinator.loss, coordinator.target, members)
         if self.diagnose:
             self.assumptions_ = assumptions(members, coordinator.loss, coordinator.rho)
         coef, intercept = np.zeros(self.n_features_in_), 0.0
-        self.coefs_ = []
         for places, party in zip(self._layout, members, strict=True):
             weights, own = party.weights_and_intercept
             intercept = own if party.columns.constant else intercept
             coef[places] = weights
-            self.coefs_.append(weights)
         self.coef_, self.intercept_ = self._shaped(coef, intercept)
+
+    @property
+    def coefs_(self) -> list[Array]:
+        """The weights of each party."""
+        return [np.ravel(self.coef_)[places] for places in self._layout]
 
     def _decisions(self, X: Any) -> Array:
         check_is_fitted(self)
@@ -267,9 +252,8 @@ class BaseSharingADMM(SplitColumns, DistributedEstimator):
             )
         else:
             advice = "the numbers overflowed: scale the columns"
-        warnings.warn(
+        warn_caller(
             f"the run diverged and was stopped at round {ending.round}; the weights are those of "
             f"the round whose messages had the least loss; {advice}",
             ConvergenceWarning,
-            stacklevel=_CALLER,
         )

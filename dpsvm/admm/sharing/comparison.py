@@ -38,8 +38,8 @@ class Outcome:
     """How one model did."""
 
     name: str
-    objective: float  # of the joint problem, of the first party's own for its model
-    train_loss: float  # mean
+    objective: float = math.nan  # of the joint problem, of the first party's own for its model
+    train_loss: float = math.nan  # mean; both are nan if they were not asked for
     test_loss: float | None = None
     test_accuracy: float | None = None
 
@@ -60,21 +60,21 @@ class Comparison(distributed.Comparison[BaseSharingADMM, Outcome]):
     """
 
     def gap(self, name: str) -> float | None:
-        """How far an objective lies above the central one, relatively; None for the first party."""
-        if name == FIRST:
+        """How far an objective lies above the central one, relatively; None for the first party,
+        and where nothing was measured.
+        """
+        if name == FIRST or not self.measured:
             return None
         lowest = self[CENTRAL].objective
         return self[name].objective / lowest - 1.0 if lowest > 0.0 else math.nan
 
     @property
-    def verdict(self) -> str:
+    def verdict(self) -> str | None:
         """Whether joining in was worth it, by the test loss if there is one."""
-        joint, alone = self[JOINT], self[FIRST]
-        if joint.test_loss is None or alone.test_loss is None:
-            better = joint.train_loss < alone.train_loss
-        else:
-            better = joint.test_loss < alone.test_loss
-        if better:
+        if not self.measured:
+            return None
+        figure = "train_loss" if self[JOINT].test_loss is None else "test_loss"
+        if getattr(self[JOINT], figure) < getattr(self[FIRST], figure):
             return "the joint model beats the first party alone"
         return "the joint model does NOT beat the first party alone: joining in does not pay"
 
@@ -86,12 +86,14 @@ def compare(
     parties: Any = None,
     *,
     test: tuple[Any, Any] | None = None,
+    measured: bool | None = None,
     more: bool = False,
     tick: Tick | None = None,
 ) -> Comparison:
     """Fit a joint model and the models to measure it against.
 
     test : held-out samples and their labels, seen by no fit.
+    measured : whether any figure is computed on X and y; None is True unless the model is private
     more : also Gauss-Seidel for as many rounds, and distributed SGD for as many epochs.
     tick : called after every round of the joint model.
 
@@ -102,8 +104,14 @@ def compare(
     1.0
     """
     joint = clone(model)
-    joint._fit(X, y, parties, test, tick)
+    measured = not joint._private if measured is None else measured
+    joint._fit(X, y, parties, test, tick, measured=measured)
+    if not measured and test is None:
+        return Comparison(joint, ())
     task = _Task(joint, X, y, test)
+    if not measured:
+        loss, accuracy = task.tested(task.joint())
+        return Comparison(joint, (Outcome(JOINT, test_loss=loss, test_accuracy=accuracy),))
     weights = {JOINT: task.joint(), CENTRAL: task.central()}
     if more:
         weights |= {GAUSS_SEIDEL: task.gauss_seidel(), SGD: task.sgd()}
@@ -204,9 +212,9 @@ class _Task:
         losses = self.loss.value(prediction, self.target)
         penalty = math.fsum(self.terms.penalty.value(part) for part in weights)
         objective = self.terms.C * float(losses.sum()) + self.terms.lam * penalty
-        return Outcome(name, objective, float(losses.mean()), *self._tested(weights))
+        return Outcome(name, objective, float(losses.mean()), *self.tested(weights))
 
-    def _tested(self, weights: list[Array]) -> tuple[float | None, float | None]:
+    def tested(self, weights: list[Array]) -> tuple[float | None, float | None]:
         if self.test is None:
             return None, None
         columns, target = self.test

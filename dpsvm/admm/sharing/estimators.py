@@ -92,16 +92,16 @@ class SharingADMMClassifier(BinaryClassifier, BaseSharingADMM):
     n_iter_, stop_reason_ : int, str
         The rounds made, and why there were no more: "converged", "rounds", "diverged", or
         "stopped" by a callback.
-    objective_, dual_ : float, ndarray of shape (n_samples,)
-        The objective of the weights, and the coordinator's y.
+    objective_, dual_ : float, ndarray of shape (n_samples,), or None
+        The objective of the weights, and the coordinator's y; None in a private mode.
     rho_, kappa_, n_parties_ : float, float, int
         What the run ended with.
     assumptions_ : list of Assumption or None
-        With ``diagnose``.
-    message_epsilon_, message_delta_ : float or None
-        The guarantee of the messages of one party; None without one.
+        With ``diagnose``, which no private mode takes.
+    message_epsilon_, message_delta_, message_guarantee_ : float, float, Guarantee, or None
+        Of the messages of one party, all that a private mode covers; None without one.
     epsilon_, delta_, neighbouring_, privacy_guarantee_ : None
-        Weights come from columns without noise: no guarantee covers the model.
+        No guarantee covers ``coef_``, whose last step reads the columns without noise.
     privacy_report_ : dict or None
         Guarantee, claimed, Corollary 1 and tight figures apart, and what is not protected.
 

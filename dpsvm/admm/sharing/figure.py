@@ -21,11 +21,20 @@ if TYPE_CHECKING:
 def picture(comparison: Comparison, title: str) -> Figure:
     """Objective gap, and loss, by round; the first party's own loss is always drawn.
 
-    There is no relative gap to an optimum of 0.
+    There is no relative gap to an optimum of 0. Of a private run of which nothing was measured, the
+    loss and the residuals that its messages tell.
     """
     history = comparison.model.history_
     figure, gaps, losses = panels(title)
     rounds = history["round"]
+    if not comparison.measured:
+        gaps.plot(rounds, history["released_loss"], color=COLOURS[0])
+        gaps.set(xlabel="round", ylabel="loss of the sum of the messages")
+        for name, colour in zip(("primal", "dual"), COLOURS, strict=False):
+            losses.plot(rounds, on_log_axis(history[name]), color=colour, label=name)
+        losses.set(yscale="log", xlabel="round", ylabel="residual, relative")
+        losses.legend(fontsize="small")
+        return figure
     lowest = comparison[CENTRAL].objective
     if lowest > 0.0:
         gap = history["objective"] / lowest - 1.0

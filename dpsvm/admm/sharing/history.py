@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,8 +45,8 @@ class Round:
     bytes_up: int  # of all the parties' messages of this round
     bytes_down: int
 
-    objective: float | None  # from weights without noise; None in what a private pickle holds
-    lyapunov: float | None  # V^t; likewise
+    objective: float | None = None  # from weights without noise
+    lyapunov: float | None = None  # V^t
     test_loss: float | None = None  # mean, on data given for that
 
 
@@ -102,12 +102,18 @@ class Recorder:
                 rho=coordinator.rho,
                 bytes_up=coordinator.bytes_up,
                 bytes_down=coordinator.bytes_down,
-                objective=objective(coordinator.loss, coordinator.target, parties),
-                lyapunov=lyapunov(coordinator, parties),
                 test_loss=self._test_loss(coordinator.loss, parties),
+                **(self._measured(coordinator, parties) if self.history.measured else {}),
             )
         )
         return False
+
+    def _measured(self, coordinator: Coordinator, parties: Sequence[Party]) -> dict[str, Any]:
+        """What is computed from the parties' weights."""
+        return {
+            "objective": objective(coordinator.loss, coordinator.target, parties),
+            "lyapunov": lyapunov(coordinator, parties),
+        }
 
     def _test_loss(self, loss: PredictionLoss, parties: Sequence[Party]) -> float | None:
         if self.test is None:

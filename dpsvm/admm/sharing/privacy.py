@@ -33,20 +33,18 @@ from numpy.typing import NDArray
 
 from dpsvm.admm.sharing.columns import Columns
 from dpsvm.admm.sharing.regularisers import Ball
-from dpsvm.admm.sharing.terms import RANGE, Terms, check_positive
+from dpsvm.admm.sharing.terms import Terms, check_positive
 from dpsvm.privacy.accounting import Gaussian, bounds_on_epsilon, epsilon_of, gaussian_mu
 from dpsvm.privacy.guarantee import Guarantee, check_delta, check_epsilon
-from dpsvm.privacy.noise import Noise, to_grid
+from dpsvm.privacy.noise import Noise
+from dpsvm.privacy.rounding import OVER, RANGE, UP, on_grid
 
 Array = NDArray[np.float64]
 
 MODES = ("row", "column", "paper")
 """The private modes; "paper" carries no guarantee."""
 
-_GRID = 2.0**-20  # grid of the released messages, in units of their noise
-_UP = 1.0 + 1e-12  # rounds noise up
 _STEP = 1.0 + 1e-6  # rounds a sensitivity up, past what its step may lack in exactness
-_OVER = 1.0 + 1e-12  # how far above its bound a computed norm may lie
 
 _EXACT = 1e-8  # least mu, of the largest eigenvalue of D'D, for a step that is exact enough
 _MOST_EPSILON = 1e6  # more is no privacy, and nothing to calibrate noise to
@@ -242,8 +240,7 @@ class GaussianPerturbation:
         """The prediction with noise, on a public grid."""
         if self.scale == 0.0:
             return prediction
-        noisy = prediction + self._noise.gaussian(self.scale, len(prediction))
-        return to_grid(noisy, 2.0 ** math.floor(math.log2(_GRID * self.scale)))
+        return on_grid(prediction + self._noise.gaussian(self.scale, len(prediction)), self.scale)
 
 
 @dataclass(frozen=True)
@@ -254,7 +251,7 @@ class Calibration:
     >>> terms = Terms.of(parties=2, rho=0.5, constraint=Ball(1.0))
     >>> found = calibrate("row", terms, [66, 57], 20, 1.0, 1e-5, bounds)
     >>> print(found.guarantee)
-    epsilon = 1, delta = 1e-05 (row)
+    epsilon = 1, delta = 1e-05 (row), of the messages alone
     >>> found.noise_scales[0] > 10 * found.sensitivities[0]
     True
     """
@@ -289,7 +286,7 @@ class Calibration:
         """What is proved of the messages of one party; None in mode "paper"."""
         if self.mode == "paper":
             return None
-        return Guarantee(self.epsilon, self.delta, self.mode)
+        return Guarantee(self.epsilon, self.delta, self.mode, covers="messages")
 
     def check(self, columns: Columns, terms: Terms, party: int) -> None:
         """Refuse other terms, data that exceed the public bounds, and a mu too small for both."""
@@ -308,7 +305,7 @@ class Calibration:
                 f"lam / (kappa rho) = {mu:g} is too small beside {largest:g}, which the public "
                 "bounds allow for D'D: the step would not be exact. Take a smaller rho"
             )
-        if np.max(norms(), initial=0.0) > limit * _OVER:  # which one, and by how much, is private
+        if np.max(norms(), initial=0.0) > limit * OVER:  # which one, and by how much, is private
             raise ValueError(
                 f"a {self.mode} of party {party} has a norm above the public bound "
                 f"{name} = {limit:g}"
@@ -325,8 +322,9 @@ class Calibration:
             target_norm=self.bounds.get("target_norm"),
         )
 
-    def report(self, *, seeded: bool) -> dict[str, Any]:
-        """Guarantee, claimed, Corollary 1 and tight figures, each under its own name."""
+    @property
+    def figures(self) -> dict[str, Any]:
+        """Claimed, Corollary 1 and tight figures, each under its own name."""
         figures = self._paper_figures() if self.mode == "paper" else self._sound_figures()
         return {
             "mode": self.mode,
@@ -340,7 +338,6 @@ class Calibration:
             | {"rounds": self.rounds, "also": "how many rows and columns each party has"},
             "labels": LABELS,
             "outside": OUTSIDE,
-            "noise_source": "a seed: for experiments only" if seeded else "the operating system",
         }
 
     def _sound_figures(self) -> dict[str, Any]:
@@ -348,7 +345,6 @@ class Calibration:
         each = self.message_mu * classical_noise(1.0, share)  # per-round epsilon, classically
         bounds = bounds_on_epsilon([Gaussian(self.message_mu)] * self.rounds, self.delta)
         figures: dict[str, Any] = {
-            "guarantee": str(self.guarantee),
             "protects": f"one {self.mode} of one party",
             "claimed": None,
             "per_round": each,
@@ -364,7 +360,6 @@ class Calibration:
     def _paper_figures(self) -> dict[str, Any]:
         table = composition_table(self.rounds, self.epsilon, self.delta)
         return {
-            "guarantee": None,
             "claimed": f"epsilon = {self.epsilon:g}, delta = {self.delta:g} a round",
             "reason": _CLAIM,
             "per_round": self.epsilon,
@@ -418,7 +413,7 @@ def calibrate(
             else column_sensitivity(mu, given["column_norm"], given["target_norm"])
         )
         steps = [step] * len(sizes)
-        factor = math.sqrt(rounds) / gaussian_mu(epsilon, delta) * _UP
+        factor = math.sqrt(rounds) / gaussian_mu(epsilon, delta) * UP
     scales = tuple(step * factor for step in steps)
     for value in (*steps, *scales):
         if not RANGE[0] <= value <= RANGE[1]:

@@ -8,12 +8,10 @@ from typing import Any
 
 from dpsvm.admm.sharing.regularisers import Constraint, Penalty, make_penalty, real
 from dpsvm.losses import PredictionLoss
+from dpsvm.privacy.rounding import RANGE
 
 METHODS = ("sharing", "jacobi")
 """kappa = M, which converges for every rho, or kappa = 1, the paper's, which need not."""
-
-RANGE = (1e-100, 1e100)
-"""Of every number of the terms and every public bound: squares neither vanish nor overflow."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,7 @@ from dpsvm.federation.store import FolderCopy, MemoryStore
 from dpsvm.privacy.accountant import Ledger
 from dpsvm.privacy.accounting import Event
 from dpsvm.privacy.noise import Noise
-from dpsvm.privacy.price import Price
+from dpsvm.privacy.release import Price
 from dpsvm.privacy.stream import KEY_BYTES, SecretStream
 
 _USAGE = "usage: dpsvm federation check JOB SITE..."

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from dpsvm.privacy.accounting import Approximate, Event, Gaussian, gaussian_mu
 from dpsvm.privacy.guarantee import Guarantee
-from dpsvm.privacy.methods.mechanism import UP, Mechanism, Setup
+from dpsvm.privacy.methods.mechanism import Mechanism, Setup
 from dpsvm.privacy.noise import Noise
+from dpsvm.privacy.rounding import UP, on_grid
 
 Array = NDArray[np.float64]
 
@@ -43,7 +44,7 @@ class Gradient(Mechanism):
             n = max(n + float(noise.gaussian(self.count_scale, 1)[0]), self.count_scale, 1.0)
         step = 1.0 / (self.setup.lam + n * min(self.setup.loss.smoothness, 1.0))
         found = [self._descend(rows, sign, weights, noise, step) for sign in signs]
-        return self._on_grid(np.array(found))
+        return on_grid(np.array(found), self.weight_noise)
 
     def _descend(self, rows: Any, signs: Array, weights: Array, noise: Noise, step: float) -> Array:
         setup = self.setup

@@ -13,17 +13,9 @@ from numpy.typing import NDArray
 from dpsvm.losses import Loss
 from dpsvm.privacy.accounting import Event
 from dpsvm.privacy.guarantee import OF_RECORDS, Guarantee, check_neighbouring
-from dpsvm.privacy.noise import Noise, to_grid
+from dpsvm.privacy.noise import Noise
 
 Array = NDArray[np.float64]
-
-UP = 1.0 + 2.0**-40
-"""A product of a few roundings times this is rounded upwards."""
-
-COVERING_SHARE = 1e-3
-"""The share of epsilon or mu for the noise that hides an inexact minimiser."""
-
-_GRID = 2.0**-20  # grid of the released weights, in units of their noise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,9 +81,6 @@ class Mechanism(ABC):
     def facts(self) -> dict[str, Any]:
         """Public numbers of the calibration, for the report."""
         return {}
-
-    def _on_grid(self, weights: Array) -> Array:
-        return to_grid(weights, 2.0 ** math.floor(math.log2(_GRID * self.weight_noise)))
 
 
 def smoothness(setup: Setup, method: str) -> float:

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from dpsvm.privacy.accounting import Event, Pure
 from dpsvm.privacy.guarantee import Guarantee
-from dpsvm.privacy.methods.mechanism import COVERING_SHARE, UP, Mechanism, Setup, smoothness
+from dpsvm.privacy.methods.mechanism import Mechanism, Setup, smoothness
 from dpsvm.privacy.minimiser import Objective, minimise
 from dpsvm.privacy.noise import Noise
+from dpsvm.privacy.rounding import COVERING_SHARE, UP, on_grid
 
 Array = NDArray[np.float64]
 
@@ -43,7 +44,7 @@ class ObjectivePure(Mechanism):
             objective = Objective(rows, sign, weights, setup.loss, setup.lam + self.extra, term)
             w = minimise(objective, setup.tol)
             found.append(w + noise.spherical(setup.dimension, self.output_scale))
-        return self._on_grid(np.array(found))
+        return on_grid(np.array(found), self.weight_noise)
 
     @property
     def weight_noise(self) -> float:

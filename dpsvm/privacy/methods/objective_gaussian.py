@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from dpsvm.privacy import accounting
 from dpsvm.privacy.accounting import Event, Folded
 from dpsvm.privacy.guarantee import Guarantee
-from dpsvm.privacy.methods.mechanism import COVERING_SHARE, UP, Mechanism, Setup, smoothness
+from dpsvm.privacy.methods.mechanism import Mechanism, Setup, smoothness
 from dpsvm.privacy.minimiser import Objective, minimise
 from dpsvm.privacy.noise import Noise
+from dpsvm.privacy.rounding import COVERING_SHARE, UP, on_grid
 
 Array = NDArray[np.float64]
 
@@ -40,7 +41,7 @@ class ObjectiveGaussian(Mechanism):
             objective = Objective(rows, sign, weights, setup.loss, setup.lam, term)
             w = minimise(objective, setup.tol)
             found.append(w + noise.gaussian(self.output_scale, setup.dimension))
-        return self._on_grid(np.array(found))
+        return on_grid(np.array(found), self.weight_noise)
 
     @property
     def weight_noise(self) -> float:

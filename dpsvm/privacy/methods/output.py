@@ -13,9 +13,10 @@ from dpsvm.losses import Hinge
 from dpsvm.privacy.accounting import Event, Gaussian, Pure, gaussian_mu
 from dpsvm.privacy.dual import solve_hinge
 from dpsvm.privacy.guarantee import Guarantee
-from dpsvm.privacy.methods.mechanism import UP, Mechanism, Setup
+from dpsvm.privacy.methods.mechanism import Mechanism, Setup
 from dpsvm.privacy.minimiser import Objective, minimise
 from dpsvm.privacy.noise import Noise
+from dpsvm.privacy.rounding import UP, on_grid
 
 Array = NDArray[np.float64]
 
@@ -61,7 +62,7 @@ class Output(Mechanism):
     def release(self, rows: Any, signs: Array, weights: Array, noise: Noise) -> Array:
         """The minimiser of each machine, certified, plus noise."""
         found = [self._minimiser(rows, sign, weights) + self._draw(noise) for sign in signs]
-        return self._on_grid(np.array(found))
+        return on_grid(np.array(found), self.weight_noise)
 
     def _minimiser(self, rows: Any, signs: Array, weights: Array) -> Array:
         setup = self.setup
