@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dpsvm.cli.options import Flag, number, one_of, positive, whole
 from dpsvm.cli.parties import PARTIES
+from dpsvm.frank_wolfe.agreement import SENDERS
 from dpsvm.frank_wolfe.coordinator import PROBLEMS
-from dpsvm.frank_wolfe.distributed import SENDERS
 from dpsvm.frank_wolfe.steps import LINE_SEARCH, PAIRWISE
 
 MODEL_FLAGS = (
