@@ -25,8 +25,8 @@ from dpsvm.frank_wolfe import (
     OneShotSketching,
     PrivateDistributedFrankWolfe,
     PrivateFrankWolfe,
+    agreement,
     minimize,
-    private,
 )
 from dpsvm.frank_wolfe.messages import Query
 from dpsvm.frank_wolfe.party import Party
@@ -51,7 +51,7 @@ RUN = BOTH | {"label_bound": 1.0}
 SPLIT = BOTH | {"sketch": 20, "public_labels": True}
 
 
-@pytest.mark.parametrize("module", ["privacy", "private", "theory"])
+@pytest.mark.parametrize("module", ["agreement", "privacy", "private", "theory"])
 def test_the_examples_of_the_documentation_run(module):
     assert doctest.testmod(import_module(f"dpsvm.frank_wolfe.{module}")).failed == 0
 
@@ -399,10 +399,13 @@ def test_with_protected_labels_all_that_follows_is_made_of_their_release():
 def test_the_coordinator_never_sees_protected_labels_themselves(monkeypatch):
     A, y = make_lasso()
     run = {name: value for name, value in SPLIT.items() if name != "public_labels"}
-    seen, make = [], private.make_coordinator
-    monkeypatch.setattr(
-        private, "make_coordinator", lambda *given: seen.append(given[1]) or make(*given)
-    )
+    seen, make = [], agreement.Coordinator
+
+    def watched(goal, *given, **settings):
+        seen.append(goal)
+        return make(goal, *given, **settings)
+
+    monkeypatch.setattr(agreement, "Coordinator", watched)
     for _ in range(2):
         found = PrivateDistributedFrankWolfe(**run, label_bound=1.0).solve(split(A, 2), y)
     exact = Sketch(60, 20).of(y) / 60

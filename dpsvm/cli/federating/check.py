@@ -16,11 +16,12 @@ from dpsvm.federation.in_process import InProcessRunner
 from dpsvm.federation.job import Job
 from dpsvm.federation.members import Shape, make_lead, make_member
 from dpsvm.federation.party import Party
-from dpsvm.federation.site import Price, Site
+from dpsvm.federation.site import Site
 from dpsvm.federation.store import FolderCopy, MemoryStore
 from dpsvm.privacy.accountant import Ledger
 from dpsvm.privacy.accounting import Event
 from dpsvm.privacy.noise import Noise
+from dpsvm.privacy.release import Price
 from dpsvm.privacy.stream import KEY_BYTES, SecretStream
 
 _USAGE = "usage: dpsvm federation check JOB SITE..."
