@@ -13,17 +13,17 @@ NETWORK = {"eta": "rho", "iterations": "rounds"}
 FRANK_WOLFE = {"eta": "radius"}
 
 
-def check_names(names: Iterable[str], now: Mapping[str, str], what: str) -> None:
+def check_names(names: Iterable[str], now: Mapping[str, str], where: str = "") -> None:
     """Refuse a name that is gone.
 
-    >>> check_names(["lam", "weight"], SHARING, "settings")
+    >>> check_names(["lam", "weight"], SHARING, "settings: ")
     Traceback (most recent call last):
     ...
     ValueError: settings: 'weight' is called 'C' now
     """
     for name in names:
         if name in now:
-            raise ValueError(f"{what}: {name!r} is called {now[name]!r} now")
+            raise ValueError(f"{where}{name!r} is called {now[name]!r} now")
 
 
 def renamed(now: Mapping[str, str]) -> Callable[[Init], Init]:
@@ -41,7 +41,7 @@ def renamed(now: Mapping[str, str]) -> Callable[[Init], Init]:
     def decorate(init: Init) -> Init:
         @wraps(init)
         def checked(self: Any, *args: Any, **settings: Any) -> None:
-            check_names(settings, now, type(self).__name__)
+            check_names(settings, now, f"{type(self).__name__}: ")
             init(self, *args, **settings)
 
         return checked  # type: ignore[return-value]

@@ -6,6 +6,7 @@ validation of an estimator's parameters takes.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Protocol
@@ -122,3 +123,45 @@ class Nothing:
 
     def __str__(self) -> str:
         return "None"
+
+
+@dataclass(frozen=True)
+class Instance:
+    """An object of a class.
+
+    >>> print(Instance(dict))
+    an instance of dict
+    """
+
+    kind: type
+
+    def allows(self, value: Any) -> bool:
+        return isinstance(value, self.kind)
+
+    def to_sklearn(self) -> Any:
+        return self.kind
+
+    def __str__(self) -> str:
+        return f"an instance of {self.kind.__name__}"
+
+
+Table = Mapping[str, Iterable[Constraint]]
+"""Settings by name, each of which must meet one of its constraints."""
+
+
+def check_setting(name: str, value: Any, allowed: Iterable[Constraint]) -> None:
+    """Refuse a value that meets none of the constraints.
+
+    >>> check_setting("rounds", 0, [Interval(Integral, 1, None, closed="left"), Nothing()])
+    Traceback (most recent call last):
+    ...
+    ValueError: rounds must be an int in the range [1, inf) or None, got 0
+    """
+    if not any(constraint.allows(value) for constraint in allowed):
+        raise ValueError(f"{name} must be {' or '.join(map(str, allowed))}, got {value!r}")
+
+
+def check_settings(settings: Any, table: Table) -> None:
+    """Refuse settings, the attributes of an object, of which one meets none of its constraints."""
+    for name, allowed in table.items():
+        check_setting(name, getattr(settings, name), allowed)

@@ -12,6 +12,7 @@ import stat
 import subprocess
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,7 +26,7 @@ from dpsvm.cli import main
 from dpsvm.cli.federating import nvflare, run_mpi, simulate
 from dpsvm.cli.federating.cast import Cast
 from dpsvm.cli.federation import SUBCOMMANDS
-from dpsvm.federation import InProcessRunner, Job, MemoryStore, Party, RunFolder
+from dpsvm.federation import InProcessRunner, Job, MemoryStore, Party, RunFolder, tables
 from dpsvm.federation.config import SiteConfig
 from dpsvm.federation.messages import Message
 from dpsvm.federation.models import load_model
@@ -304,6 +305,29 @@ def test_a_network_and_its_nodes_predictions(capsys):
     assert np.mean(predicted == table.labels) > 0.8
     told = refused(capsys, "predict", "predict.toml", *sites, "--output", "p.csv")
     assert "give one SITE" in told
+
+
+@pytest.mark.parametrize("algorithm", ["sharing", "network", "frank-wolfe", "owner and party"])
+def test_a_simulation_makes_the_terms_once_and_reads_each_file_once(algorithm, monkeypatch, capsys):
+    sites, name = SITES, algorithm
+    if algorithm == "network":
+        sites = network_files()
+    elif algorithm == "frank-wolfe":
+        header, *rows = read_csv("office.csv")
+        write_csv("office.csv", header, [[*row[:-1], int(row[-1] == "ill")] for row in rows])
+        write_job(algorithm=algorithm, settings={"radius": 3.0, "rounds": 3})
+    elif algorithm == "owner and party":
+        sites, name = ["office.toml", "office.toml", "lab.toml"], "sharing"
+        write_job(parties=["office", "lab"])
+    made, read = [], []
+    module = import_module(f"dpsvm.federation.{name.replace('-', '_')}")
+    agree, open_text = module.agree, tables.open_text
+    monkeypatch.setattr(module, "agree", lambda *given: made.append(1) or agree(*given))
+    monkeypatch.setattr(tables, "open_text", lambda path: read.append(path.name) or open_text(path))
+    assert federation("simulate", "job.toml", *sites) == 0
+    assert "alone" in capsys.readouterr().out
+    assert len(made) == 1
+    assert sorted(read) == sorted(f"{Path(site).stem}.csv" for site in set(sites))
 
 
 def test_a_private_network_charges_its_nodes(capsys):
@@ -585,23 +609,12 @@ def test_without_mpirun_it_says_what_to_install(monkeypatch, capsys):
     assert "pip install 'dpsvm[mpi]'" in refused(capsys, "run-mpi", "job.toml", *SITES)
 
 
-def test_nvflare_is_exported_by_its_own_module(monkeypatch, capsys):
-    from dpsvm.cli.federating import export_nvflare
-
-    monkeypatch.setattr(export_nvflare, "find_spec", lambda name: None)
-    told = refused(capsys, "export-nvflare", "job.toml", "--output", "flare")
-    assert "pip install 'dpsvm[nvflare]'" in told
-    asked = []
-
-    class Module:
-        @staticmethod
-        def export(job: Job, folder: str) -> None:
-            asked.append((job.run, folder))
-
-    monkeypatch.setattr(export_nvflare, "find_spec", lambda name: name)
-    monkeypatch.setattr(export_nvflare, "import_module", lambda name: Module)
+def test_a_job_is_exported_for_nvflare(capsys):
     assert federation("export-nvflare", "job.toml", "--output", "flare") == 0
-    assert asked == [("heart", "flare")]
+    assert json.loads(Path("flare/job/app/config/job.json").read_text())["run"] == "heart"
+    assert "not an empty folder" in refused(
+        capsys, "export-nvflare", "job.toml", "--output", "flare"
+    )
     assert "--output is required" in refused(capsys, "export-nvflare", "job.toml")
 
 

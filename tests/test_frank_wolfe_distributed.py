@@ -263,7 +263,7 @@ def test_messages_out_of_turn_or_shape_are_refused():
         ({"radius": [0.5, 0.5]}, "radius must be one number in problem 'l1'"),
         ({"radius": [0.5], "problem": "product"}, "one number or 3 in problem 'product'"),
         ({"problem": "sum"}, "problem must be 'l1' or 'product', got 'sum'"),
-        ({"tau": 5}, "columns of party 0, must be an integer from 1 to 4, got 5"),
+        ({"tau": 5}, "tau must be an integer from 1 to 4, got 5"),
         ({"rounds": 0}, "rounds must be an integer from 1 on, got 0"),
         ({"sketch": 0}, "the size of a sketch must be an integer from 1 on, got 0"),
         ({"step": 1.0}, "step must be"),

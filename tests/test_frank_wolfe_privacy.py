@@ -23,8 +23,8 @@ from dpsvm.frank_wolfe import (
     OneShotSketching,
     PrivateDistributedFrankWolfe,
     PrivateFrankWolfe,
+    agreement,
     minimize,
-    private,
 )
 from dpsvm.frank_wolfe.messages import Query
 from dpsvm.frank_wolfe.party import Party
@@ -392,10 +392,13 @@ def test_with_protected_labels_all_that_follows_is_made_of_their_release():
 def test_the_coordinator_never_sees_protected_labels_themselves(monkeypatch):
     A, y = make_lasso()
     run = {name: value for name, value in SPLIT.items() if name != "public_labels"}
-    seen, make = [], private.make_coordinator
-    monkeypatch.setattr(
-        private, "make_coordinator", lambda *given: seen.append(given[1]) or make(*given)
-    )
+    seen, make = [], agreement.Coordinator
+
+    def watched(goal, *given, **settings):
+        seen.append(goal)
+        return make(goal, *given, **settings)
+
+    monkeypatch.setattr(agreement, "Coordinator", watched)
     for _ in range(2):
         found = PrivateDistributedFrankWolfe(**run, label_bound=1.0).solve(split(A, 2), y)
     exact = Sketch(60, 20).of(y) / 60

@@ -66,7 +66,7 @@ def test_a_setting_of_a_job_that_is_gone(algorithm, old, new):
 def test_a_bound_of_a_site_that_is_gone(tmp_path):
     path = tmp_path / "lab.toml"
     path.write_text("name = 'lab'\nstate = 's'\n[bounds]\nrow_norm = 1.0\n")
-    with pytest.raises(ValueError, match=r"\[bounds\]: 'row_norm' is called 'data_norm' now"):
+    with pytest.raises(ValueError, match=r"\[bounds\] 'row_norm' is called 'data_norm' now"):
         SiteConfig.load(path)
 
 

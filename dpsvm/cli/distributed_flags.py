@@ -6,14 +6,13 @@ not given leaves the setting to the estimator.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from inspect import signature
 from numbers import Integral
 from typing import Any
 
-from sklearn.utils._param_validation import Interval, StrOptions
-
 from dpsvm.cli.options import Flag, number, one_of, whole
+from dpsvm.constraints import Constraint, Interval, Names, Table
 
 N_FEATURES = Flag(
     "--n-features",
@@ -50,15 +49,18 @@ share = number("a number between 0 and 1, neither included", lambda value: 0.0 <
 """A reader of deltas."""
 
 
-def settings_of(estimator: Any) -> Callable[..., Flag]:
+def settings_of(estimator: Any, constraints: Table) -> Callable[..., Flag]:
     """A maker of flags for the settings of an estimator.
 
+    constraints : of those settings whose flags have no reader of their own
+
     >>> from dpsvm.admm import NetworkADMM
-    >>> flag = settings_of(NetworkADMM)("rounds", "n", "of both kinds")
+    >>> table = {"rounds": [Interval(Integral, 1, None, closed="left")]}
+    >>> flag = settings_of(NetworkADMM, table)("rounds", "n", "of both kinds")
     >>> flag.spelling, flag.default_text, flag.read("7")
     ('--rounds', '50', 7)
     """
-    parameters, constraints = signature(estimator).parameters, estimator._parameter_constraints
+    parameters = signature(estimator).parameters
 
     def flag(
         name: str,
@@ -81,15 +83,15 @@ def settings_of(estimator: Any) -> Callable[..., Flag]:
     return flag
 
 
-def _reader(constraints: list[Any]) -> Callable[[str], Any]:
-    for one in constraints:
-        if isinstance(one, StrOptions):
-            return one_of(tuple(one.options))
-        if isinstance(one, Interval) and one.type is Integral:
-            return whole(int(one.left))
+def _reader(allowed: Iterable[Constraint]) -> Callable[[str], Any]:
+    for one in allowed:
+        if isinstance(one, Names):
+            return one_of(one.names)
+        if isinstance(one, Interval) and one.kind is Integral:
+            return whole(int(one.left or 0))
         if isinstance(one, Interval):
-            return number(_wanted(one), one.is_satisfied_by)
-    raise TypeError(f"no text can be read by {constraints}")
+            return number(_wanted(one), one.allows)
+    raise TypeError("no text can be read by these constraints")
 
 
 def _wanted(interval: Interval) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dpsvm.cli.distributed_flags import settings_of, share
 from dpsvm.cli.options import Flag, number, one_of, positive, whole
 from dpsvm.cli.parties import PARTIES
+from dpsvm.frank_wolfe.agreement import SENDERS
 from dpsvm.frank_wolfe.coordinator import PROBLEMS
-from dpsvm.frank_wolfe.distributed import SENDERS
 from dpsvm.frank_wolfe.estimator import FrankWolfeLasso
 from dpsvm.frank_wolfe.steps import LINE_SEARCH, PAIRWISE
 
-_setting = settings_of(FrankWolfeLasso)
+_setting = settings_of(FrankWolfeLasso, {})
 _tolerance = number("a finite number from 0 on", lambda value: value >= 0.0)
 
 MODEL_FLAGS = (
@@ -28,11 +28,12 @@ MODEL_FLAGS = (
         one_of((PAIRWISE, LINE_SEARCH, "diminishing")),
         default_text=f"{PAIRWISE}, with --parties {LINE_SEARCH}, with --epsilon diminishing",
     ),
-    _setting("max_iter", "n", "the most steps", default_text="1000"),
+    _setting("max_iter", "n", "the most steps", whole(1), default_text="1000"),
     _setting(
         "rounds",
         "n",
         "with --parties or --epsilon: how many there are",
+        whole(1),
         default_text="1000, with --epsilon from public numbers",
     ),
     _setting(

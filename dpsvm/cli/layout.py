@@ -39,11 +39,6 @@ def prose(text: str) -> str:
     return fill(text, WIDTH, break_on_hyphens=False)
 
 
-def paragraph(label: str, text: str) -> list[str]:
-    """The same as a list."""
-    return [line(label, text)]
-
-
 def table(rows: Sequence[Sequence[str]]) -> list[str]:
     """Cells below each other, every column as wide as its widest.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dpsvm.admm import NetworkADMM
+from dpsvm.admm.network.agreement import CONSTRAINTS
 from dpsvm.admm.network.graph import SHAPES
 from dpsvm.admm.network.presets import GROWTH
 from dpsvm.cli.distributed_flags import settings_of, share
@@ -43,7 +44,7 @@ def _two_labels(text: str) -> tuple[int, int]:
 
 
 _numbers = reader(_one_or_each, "a number above 0, or one for each node separated by commas")
-_setting = settings_of(NetworkADMM)
+_setting = settings_of(NetworkADMM, CONSTRAINTS)
 
 MODEL_FLAGS = (
     Flag("--nodes", "n_nodes", "how many nodes the rows are dealt to", ("n",), whole(2), default=5),

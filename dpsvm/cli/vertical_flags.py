@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dpsvm.admm import SharingADMMClassifier
+from dpsvm.admm.sharing.agreement import CONSTRAINTS
 from dpsvm.admm.sharing.regularisers import PENALTIES, Ball, Box
 from dpsvm.cli.distributed_flags import settings_of, share
 from dpsvm.cli.options import Flag, number, one_of, positive, reader
@@ -18,7 +19,7 @@ def _interval(text: str) -> Box:
 
 
 _relaxation = number("a number between 0 and 2", lambda value: 0.0 < value < 2.0)
-_setting = settings_of(SharingADMMClassifier)
+_setting = settings_of(SharingADMMClassifier, CONSTRAINTS)
 
 MODEL_FLAGS = (
     replace(PARTIES, meaning=f"{PARTIES.meaning}; required"),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 
 from dpsvm.federation.job import Job
-from dpsvm.federation.site import Price, Refusal, Site
+from dpsvm.federation.site import Refusal, Site
 from dpsvm.federation.store import StoreError
 from dpsvm.privacy.accountant import Charge
+from dpsvm.privacy.release import Price
 
 PARTY, COORDINATOR = "party", "coordinator"
 """The roles in which a site can be charged for a run."""
@@ -23,6 +24,7 @@ class Account:
     >>> from dpsvm.privacy import BudgetAccountant
     >>> from dpsvm.privacy.accounting import Pure
     >>> from dpsvm.privacy.guarantee import Guarantee
+    >>> from dpsvm.privacy.release import Price
     >>> site = Site("lab", ledger=BudgetAccountant(2.0, neighbouring="row"))
     >>> account = Account(Job("heart-1", "sharing", ("lab",), "lab"), site, PARTY)
     >>> price = Price(Pure(1.0), Guarantee(1.0, 0.0, "row"))

@@ -33,7 +33,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +87,7 @@ class SiteConfig:
         salt = _salt(data, folder)
         check_keys(budget, {"ledger"}, {"ledger"} if "budget" in content else set(), "[budget]")
         bounds = content.get("bounds", {})
-        check_names(bounds, SHARING, "[bounds]")
+        check_names(bounds, SHARING, "[bounds] ")
         for name, value in bounds.items():
             if isinstance(value, bool) or not isinstance(value, (int, float)):
                 raise ValueError(f"[bounds] {name} must be a number, got {value!r}")
@@ -208,13 +210,33 @@ class SiteConfig:
         names = None if like is None else like.get("features")
         if names is not None and source.is_csv:
             source = replace(source, columns=tuple(names))
-        table = source.read(labels=labels, columns=columns)
+        table = self._read(source, job, labels=labels, columns=columns)
         if names is not None and list(table.names) != names:
             raise Refusal(
                 f"{source.file}: the columns are not those of the model; n_features and columns "
                 "of [data] say which"
             )
         return table
+
+    def _read(self, source: Source, job: Job, *, labels: bool, columns: bool) -> Table:
+        """A table of a file that is read once, with all that the site's roles in the job need."""
+        for kept, table in self._kept:
+            if kept == source and table.holds(labels=labels, columns=columns):
+                return table.only(labels=labels, columns=columns)
+        owns = job.algorithm != "predict" and job.label_owner in (None, self.name)
+        found = source.read(labels=labels or owns, columns=columns or self.name in job.parties)
+        self._kept.append((source, found))
+        return found.only(labels=labels, columns=columns)
+
+    @cached_property
+    def _kept(self) -> list[tuple[Source, Table]]:
+        return []
+
+    def read_whole(self, job: Job) -> None:
+        """Read labels and columns together, of a label owner that will be asked for both."""
+        if job.algorithm != "network" and self.source is not None:
+            with suppress(ValueError):  # a coordinator may have columns that are no numbers
+                self.local_table(job)
 
     def _model(self, job: Job, role: str, name: str) -> dict[str, Any] | None:
         if job.algorithm != "predict":

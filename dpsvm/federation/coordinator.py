@@ -14,9 +14,10 @@ from dpsvm.federation.members import Content, Lead, Shape, make_lead
 from dpsvm.federation.messages import VERSION, Message, MessageError
 from dpsvm.federation.models import dump_model
 from dpsvm.federation.party import NOT_BEGUN
-from dpsvm.federation.site import Price, Refusal, Site, check_not_aborted
+from dpsvm.federation.site import Refusal, Site, check_not_aborted
 from dpsvm.federation.store import Phase, Store, StoreError, no_phase, told_of
 from dpsvm.privacy.noise import Noise
+from dpsvm.privacy.release import Price
 from dpsvm.privacy.stream import KEY_BYTES, SecretStream
 
 _LARGEST_SIZE = 2**31

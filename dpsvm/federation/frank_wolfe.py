@@ -2,100 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from scipy import sparse
 
 from dpsvm._renamed import FRANK_WOLFE
 from dpsvm.federation.frames import LARGEST
 from dpsvm.federation.job import Job
-from dpsvm.federation.members import Content, Shape, require_round, told_privacy
+from dpsvm.federation.members import (
+    Beside,
+    Content,
+    Keeper,
+    Shape,
+    agreement_of,
+    require_round,
+    settings_of_job,
+    told_privacy,
+)
 from dpsvm.federation.messages import Message
-from dpsvm.federation.settings import made
-from dpsvm.federation.site import Price, Refusal, Site
+from dpsvm.federation.settings import with_settings
+from dpsvm.federation.site import Refusal, Site
+from dpsvm.federation.tables import Table
+from dpsvm.frank_wolfe.agreement import Agreement, check_labels
 from dpsvm.frank_wolfe.checks import canonical_columns, check_count, check_vector
-from dpsvm.frank_wolfe.distributed import DistributedFrankWolfe, least_share, make_coordinator
+from dpsvm.frank_wolfe.comparison import alone
+from dpsvm.frank_wolfe.distributed import DistributedFrankWolfe
 from dpsvm.frank_wolfe.messages import Proposal, Query
-from dpsvm.frank_wolfe.party import Party
-from dpsvm.frank_wolfe.privacy import DistributedCalibration
-from dpsvm.frank_wolfe.private import PrivateDistributedFrankWolfe, check_labels
-from dpsvm.frank_wolfe.sketches import Sketch
-from dpsvm.frank_wolfe.steps import check_steps
+from dpsvm.frank_wolfe.private import PrivateDistributedFrankWolfe
 from dpsvm.privacy.noise import Noise
+from dpsvm.privacy.release import Price
 
 Solver = DistributedFrankWolfe | PrivateDistributedFrankWolfe
 
 _ELSEWHERE = ("accountant", "random_state", "send")
 
 
-def solver_of(job: Job) -> Solver:
+def settings_of(job: Job) -> Solver:
     """The solver whose settings a job has; with an epsilon, the private one.
 
     The numbers of rounds and of sketched rows must be given: theory would propose them from the
     labels, which the parties do not have. A sketch of 0 rows sends whole columns. A private run
     needs the sizes of all parties in the job: the noise of each depends on those of the others.
 
-    >>> solver_of(Job("r", "frank-wolfe", ("a",), "a", {"radius": 1.0, "rounds": 5})).rounds
+    >>> settings_of(Job("r", "frank-wolfe", ("a",), "a", {"radius": 1.0, "rounds": 5})).rounds
     5
     """
     private = "epsilon" in job.settings
-    kind = PrivateDistributedFrankWolfe if private else DistributedFrankWolfe
-    for name in ("radius", "rounds", *(("sketch", "delta", "entry_bound") if private else ())):
-        if name not in job.settings:
-            raise ValueError(f"settings: {name!r} is missing")
-    if private and job.sizes is None:
-        raise ValueError("a private Frank-Wolfe needs sizes, the columns of each party, in the job")
+    kind: type[Solver] = PrivateDistributedFrankWolfe if private else DistributedFrankWolfe
     settings = dict(job.settings)
     if settings.get("sketch") == 0:
         settings["sketch"] = None
-    solver: Solver = made(kind, settings, {}, without=_ELSEWHERE, renamed=FRANK_WOLFE)
+    for name in ("radius", "rounds", *(("sketch", "delta", "entry_bound") if private else ())):
+        if name not in settings:
+            raise ValueError(f"{name!r} is missing")
+    if private and job.sizes is None:
+        raise ValueError("a private Frank-Wolfe needs sizes, the columns of each party, in the job")
+    solver = with_settings(kind, settings, without=_ELSEWHERE, renamed=FRANK_WOLFE)
     check_count(solver.rounds, "rounds")
     if isinstance(solver.sketch, str):
-        raise ValueError(f"settings: sketch must be a number of rows, got {solver.sketch!r}")
+        raise ValueError(f"sketch must be a number of rows, got {solver.sketch!r}")
     if isinstance(solver, PrivateDistributedFrankWolfe):
         check_labels(solver.public_labels, solver.label_bound)
     return solver
 
 
-def _calibration(solver: Solver, sketch: Sketch, shape: Shape) -> DistributedCalibration | None:
-    if not isinstance(solver, PrivateDistributedFrankWolfe):
-        return None
-    return DistributedCalibration.of(
-        sketch,
-        shape.sizes,
-        check_count(solver.rounds, "rounds"),
-        solver.epsilon,
-        solver.delta,
-        solver.entry_bound,
-        solver.label_bound,
-        cache=solver.cache,
-    )
+def agree(settings: Solver, shape: Shape) -> Agreement:
+    """What the parties and the label owner agree on."""
+    return Agreement.of(settings, shape.sizes, shape.rows)
 
 
-class FrankWolfeMember:
+class FrankWolfeMember(Keeper):
     """A party's columns."""
 
     def __init__(self, job: Job, place: int, site: Site, shape: Shape, noise: Noise) -> None:
-        solver = solver_of(job)
-        sketch = Sketch(shape.rows, solver.sketch, solver.sketch_seed)  # type: ignore[arg-type]
-        calibration = _calibration(solver, sketch, shape)
-        self._rounds = int(solver.rounds or 0)
-        self.price = None
-        if calibration is not None:
-            self.price = Price(calibration.event, calibration.guarantee)
+        agreed = agreement_of(job, shape)
+        self.price: Price | None = agreed.member_price
+        self._rounds = agreed.rounds
         table = canonical_columns(site.table) if sparse.issparse(site.table) else site.table
-        seeds = (noise.uniform(4) * 2.0**52).astype(np.int64)  # for which columns are looked at
-        self._party = Party(
-            place,
-            table,
-            sketch,
-            tau=solver.tau,
-            cache=solver.cache,
-            rng=np.random.default_rng(seeds.tolist()),
-            perturbation=None if calibration is None else calibration.noise_of(place, noise),
-        )
+        self._party = agreed.member(place, table, noise)
+        super().__init__(self._party)
 
     def open(self) -> Content:
         """It is ready."""
@@ -114,43 +100,26 @@ class FrankWolfeMember:
         """Nothing: the model is the coordinator's."""
         return {"weights": None}
 
-    def remember(self) -> dict[str, Any]:
-        """All that rounds have changed."""
-        return self._party.remember()
 
-    def recall(self, memory: dict[str, Any]) -> None:
-        """Go on from what another one remembered."""
-        self._party.recall(memory)
-
-
-class FrankWolfeLead:
+class FrankWolfeLead(Keeper):
     """The owner of the labels and of the model."""
 
     def __init__(self, job: Job, site: Site, shape: Shape, noise: Noise) -> None:
-        solver = self._solver = solver_of(job)
+        agreed = agreement_of(job, shape)
         if site.labels is None:
             raise Refusal(f"{site.name} owns the labels of run {job.run}, and has none")
-        target = check_vector(site.labels, "the labels")
-        sketch = Sketch(shape.rows, solver.sketch, solver.sketch_seed)  # type: ignore[arg-type]
-        calibration = self._calibration = _calibration(solver, sketch, shape)
-        self.price: Price | None = None
-        check_steps(solver.step, int(solver.rounds or 0), least_share(solver.tau, shape.sizes))
-        if calibration is None:
-            goal = np.asarray(sketch.of(target)) / len(target)
-        else:
-            calibration.check_labels(target)
-            goal = calibration.release_labels(target, noise)
-            if calibration.label_bound is not None:
-                self.price = Price(calibration.event, calibration.guarantee)
-        kept = len(shape.sizes) * int(solver.rounds or 0) * sketch.size * 8
+        kept = len(shape.sizes) * agreed.rounds * agreed.sketch.size * 8
         if kept > LARGEST // 2:
             raise ValueError(f"{kept} bytes of sketches are too many for a snapshot: sketch more")
-        self._coordinator = make_coordinator(solver, goal, len(target), shape.sizes)
+        self.price: Price | None = agreed.lead_price
+        self._rounds, self._calibration = agreed.rounds, agreed.calibration
+        self._coordinator = agreed.lead(check_vector(site.labels, "the labels"), noise)
+        super().__init__(self._coordinator)
 
     @property
     def ending(self) -> Content | None:
         """What ends the run, once it is over."""
-        if self._coordinator.round < int(self._solver.rounds or 0):
+        if self._coordinator.round < self._rounds:
             return None
         return Content("end", scalars={"reason": "rounds", "restore": False})
 
@@ -160,18 +129,13 @@ class FrankWolfeLead:
 
     def gather(self, replies: Sequence[Message]) -> list[Content]:
         """The next query."""
-        return [
-            _query(
-                self._coordinator.gather(
-                    [_proposal(place, reply) for place, reply in enumerate(replies)]
-                )
-            )
-        ]
+        told = [_proposal(place, reply) for place, reply in enumerate(replies)]
+        return [_query(self._coordinator.gather(told))]
 
     def metrics(self) -> dict[str, Any]:
         """The objective as messages tell it."""
-        found = self._coordinator
-        return {"value": found.released_value, "step": found.step}
+        found: dict[str, Any] = self._coordinator.metrics()
+        return found
 
     def result(self) -> dict[str, Any]:
         """The model, the weights of each party's columns apart."""
@@ -183,14 +147,6 @@ class FrankWolfeLead:
             "intercept": 0.0,
         }
 
-    def remember(self) -> dict[str, Any]:
-        """All that rounds have changed."""
-        return self._coordinator.remember()
-
-    def recall(self, memory: dict[str, Any]) -> None:
-        """Go on from what another one remembered."""
-        self._coordinator.recall(memory)
-
 
 def make_member(job: Job, place: int, site: Site, shape: Shape, noise: Noise) -> FrankWolfeMember:
     """A party."""
@@ -200,6 +156,22 @@ def make_member(job: Job, place: int, site: Site, shape: Shape, noise: Noise) ->
 def make_lead(job: Job, site: Site, shape: Shape, noise: Noise) -> FrankWolfeLead:
     """The owner of the labels, which may be protected by noise."""
     return FrankWolfeLead(job, site, shape, noise)
+
+
+def local_model(
+    job: Job,
+    tables: Mapping[str, Table],
+    history: Sequence[dict[str, Any]],
+    result: dict[str, Any],
+) -> Beside:
+    """The value after the last round, beside that of the label owner's columns in the same ball."""
+    [(owner, table)] = tables.items()
+    settings = settings_of_job(job)
+    radius = settings.radius
+    if isinstance(radius, list):
+        radius = radius[job.place(owner)] if owner in job.parties else max(radius)
+    local = {"value": alone(settings, radius, table.columns, table.labels)}
+    return {"value": float(history[-1]["value"])}, local
 
 
 def _query(query: Query) -> Content:

@@ -22,10 +22,13 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+Made = TypeVar("Made")
 
 ALGORITHMS = ("sharing", "network", "frank-wolfe", "predict")
 
@@ -124,6 +127,22 @@ class Job:
             return cls(**{**content, "parties": tuple(parties), "sizes": listed})
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from None
+
+    def once(self, key: Any, make: Callable[[], Made]) -> Made:
+        """What these terms make, made when it is first asked for: they are public and final.
+
+        >>> job = Job("r", "sharing", ("a", "b"), "a")
+        >>> job.once("parts", list) is job.once("parts", list)
+        True
+        """
+        if key not in self._made:
+            self._made[key] = make()
+        made: Made = self._made[key]
+        return made
+
+    @cached_property
+    def _made(self) -> dict[Any, Any]:
+        return {}
 
     def place(self, party: str) -> int:
         """The number of a party.

@@ -13,10 +13,11 @@ from dpsvm.federation.job import Job
 from dpsvm.federation.members import Content, Member, Shape, make_member
 from dpsvm.federation.messages import VERSION, Message, refusal
 from dpsvm.federation.models import dump_model
-from dpsvm.federation.site import Price, Refusal, Site, check_not_aborted
+from dpsvm.federation.site import Refusal, Site, check_not_aborted
 from dpsvm.federation.store import Phase, Store, StoreError, no_phase, told_of
 from dpsvm.privacy.minimiser import CertificateError
 from dpsvm.privacy.noise import Noise
+from dpsvm.privacy.release import Price
 from dpsvm.privacy.stream import KEY_BYTES, SecretStream
 
 NOT_BEGUN = -1

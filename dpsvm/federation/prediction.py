@@ -14,8 +14,9 @@ import numpy as np
 from dpsvm.federation.job import Job
 from dpsvm.federation.members import Content, Shape, require_round
 from dpsvm.federation.messages import Array, Message
-from dpsvm.federation.site import Price, Refusal, Site
+from dpsvm.federation.site import Refusal, Site
 from dpsvm.privacy.noise import Noise
+from dpsvm.privacy.release import Price
 
 WARNING = (
     "a joint prediction shows the coordinator each party's partial score of every sample, without "

@@ -4,46 +4,34 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from dpsvm._renamed import check_names
 
+Kind = TypeVar("Kind")
 
-def made(
-    kind: Any,
+
+def with_settings(
+    kind: type[Kind],
     settings: Mapping[str, Any],
-    more: Mapping[str, Any],
     *,
     without: Sequence[str],
     renamed: Mapping[str, str],
-) -> Any:
-    """An estimator or solver with these settings, checked; those in ``without`` are not for a job.
+    **more: Any,
+) -> Kind:
+    """An unfitted estimator or solver with these settings, and what else is given.
+
+    without : those that are not for a job; renamed : those that have another name now
 
     >>> from dpsvm.admm import NetworkADMM
-    >>> made(NetworkADMM, {"rounds": 0}, {}, without=(), renamed={})
+    >>> with_settings(NetworkADMM, {"cost": 1.0}, without=["track"], renamed={"cost": "C"})
     Traceback (most recent call last):
     ...
-    ValueError: settings: rounds must be an int in the range [1, inf), got 0
+    ValueError: 'cost' is called 'C' now
     """
     known = [name for name in inspect.signature(kind).parameters if name not in without]
-    check_names(settings, renamed, "settings")
+    check_names(settings, renamed)
     for name in settings:
         if name not in known:
-            raise ValueError(f"settings: unknown setting {name!r}; known are {', '.join(known)}")
-    found = kind(**settings, **more)
-    if hasattr(found, "_validate_params"):
-        try:
-            found._validate_params()
-        except ValueError as error:
-            raise ValueError(f"settings: {_brief(str(error))}") from None
-    return found
-
-
-def _brief(text: str) -> str:
-    """scikit-learn's complaint about a parameter, in this library's words."""
-    name, _, rest = text.partition(" parameter of ")
-    wanted, _, got = rest.partition(" must be ")[2].partition(" Got ")
-    if not wanted or not got:
-        return text
-    value = got.rstrip(".").removesuffix(" instead")
-    return f"{name.removeprefix('The ').strip(chr(39))} must be {wanted.rstrip('.')}, got {value}"
+            raise ValueError(f"unknown setting {name!r}; known are {', '.join(known)}")
+    return kind(**settings, **more)

@@ -9,30 +9,38 @@ import numpy as np
 
 from dpsvm._renamed import SHARING
 from dpsvm.admm import SharingADMMClassifier, SharingADMMRegressor
+from dpsvm.admm.sharing.agreement import Agreement, check_settings
 from dpsvm.admm.sharing.base import BaseSharingADMM
-from dpsvm.admm.sharing.columns import Columns
-from dpsvm.admm.sharing.coordinator import Coordinator
+from dpsvm.admm.sharing.comparison import alone
 from dpsvm.admm.sharing.messages import Broadcast, Contribution, Ending
-from dpsvm.admm.sharing.party import Party
-from dpsvm.admm.sharing.privacy import Calibration
 from dpsvm.admm.sharing.regularisers import Ball, Box
 from dpsvm.federation.job import Job
-from dpsvm.federation.members import Content, Shape, require_round, told_privacy
+from dpsvm.federation.members import (
+    Beside,
+    Content,
+    Keeper,
+    Shape,
+    agreement_of,
+    require_round,
+    settings_of_job,
+    told_privacy,
+)
 from dpsvm.federation.messages import Message
-from dpsvm.federation.settings import made
-from dpsvm.federation.site import Price, Refusal, Site
-from dpsvm.losses import Squared
+from dpsvm.federation.settings import with_settings
+from dpsvm.federation.site import Refusal, Site
+from dpsvm.federation.tables import Table
 from dpsvm.privacy.noise import Noise
+from dpsvm.privacy.release import Price
 
 _ELSEWHERE = ("accountant", "random_state", "track", "diagnose", "constraint", "intercept_party")
 
 
-def estimator_of(job: Job) -> BaseSharingADMM:
+def settings_of(job: Job) -> BaseSharingADMM:
     """The estimator whose settings a job has; the loss "squared" makes it a regression.
 
     ``intercept`` names the party that has a constant column; ``ball`` and ``box`` are constraints.
 
-    >>> estimator_of(Job("r", "sharing", ("a", "b"), "a", {"loss": "squared", "rounds": 5})).rounds
+    >>> settings_of(Job("r", "sharing", ("a", "b"), "a", {"loss": "squared", "rounds": 5})).rounds
     5
     """
     settings = dict(job.settings)
@@ -44,35 +52,33 @@ def estimator_of(job: Job) -> BaseSharingADMM:
         if ball is not None and box is not None:
             raise ValueError("ball and box exclude each other")
         if box is not None and (not isinstance(box, list) or len(box) != 2):
-            raise ValueError(f"settings: box must be [low, high], got {box!r}")
+            raise ValueError(f"box must be [low, high], got {box!r}")
         more["constraint"] = Ball(ball) if box is None else Box(*box)
-    regression = settings.get("loss") == "squared"
-    if regression:
+    kind: type[BaseSharingADMM] = SharingADMMClassifier
+    if settings.get("loss") == "squared":
         del settings["loss"]
-    kind = SharingADMMRegressor if regression else SharingADMMClassifier
-    model: BaseSharingADMM = made(kind, settings, more, without=_ELSEWHERE, renamed=SHARING)
+        kind = SharingADMMRegressor
+    model = with_settings(kind, settings, without=_ELSEWHERE, renamed=SHARING, **more)
     if model.privacy == "paper":
         raise ValueError("privacy='paper' has no guarantee: it is for comparisons in one place")
+    check_settings(model)
     return model
 
 
-class SharingMember:
+def agree(settings: BaseSharingADMM, shape: Shape) -> Agreement:
+    """What the parties and the label owner agree on."""
+    return Agreement.of(settings, shape.sizes)
+
+
+class SharingMember(Keeper):
     """A party's columns and weights."""
 
     def __init__(self, job: Job, place: int, site: Site, shape: Shape, noise: Noise) -> None:
-        model = estimator_of(job)
-        loss, parties = model._loss(), len(job.parties)
-        terms = model._terms(loss, parties)
-        calibration = model._calibration(terms, list(shape.sizes))
-        self.price = _price(calibration)
-        self._rounds = int(model.rounds)
-        columns = Columns(site.table, constant=place == model.intercept_party)
-        self._party = Party(
-            place,
-            columns,
-            terms,
-            None if calibration is None else calibration.perturbation(place, noise),
-        )
+        agreed = agreement_of(job, shape)
+        self.price: Price | None = agreed.member_price
+        self._rounds = agreed.rounds
+        self._party = agreed.member(place, agreed.columns_of(place, site.table), noise)
+        super().__init__(self._party)
 
     def open(self) -> Content:
         """It is ready."""
@@ -90,44 +96,25 @@ class SharingMember:
         return Content("contribution", {"prediction": self._party.answer(broadcast).prediction})
 
     def close(self, message: Message) -> dict[str, Any]:
-        """Its weights; the last one of a constant column is the intercept."""
+        """Its weights, and the intercept if it has the constant column."""
         restore = bool(message.scalars["restore"])
         self._party.close(Ending(message.round - 1, message.text("reason"), restore))
-        weights, intercept = self._party.weights, 0.0
-        if self._party.columns.constant:
-            weights, intercept = weights[:-1], float(weights[-1])
+        weights, intercept = self._party.weights_and_intercept
         return {"weights": weights, "intercept": intercept}
 
-    def remember(self) -> dict[str, Any]:
-        """All that rounds have changed."""
-        return self._party.remember()
 
-    def recall(self, memory: dict[str, Any]) -> None:
-        """Go on from what another one remembered."""
-        self._party.recall(memory)
-
-
-class SharingLead:
+class SharingLead(Keeper):
     """The owner of the labels."""
 
-    price: Price | None = None  # labels are not protected
-
     def __init__(self, job: Job, site: Site, shape: Shape) -> None:
-        model = self._model = estimator_of(job)
+        agreed = agreement_of(job, shape)
         if site.labels is None:
             raise Refusal(f"{site.name} owns the labels of run {job.run}, and has none")
-        target = model._target(site.labels)
-        loss = model._loss()
-        terms = model._terms(loss, len(job.parties))
-        self._calibration = model._calibration(terms, list(shape.sizes))
-        self._coordinator = Coordinator(
-            target,
-            loss,
-            terms,
-            rounds=int(model.rounds),
-            tol=float(model.tol),
-            adaptive=bool(model.adaptive_rho),
-        )
+        target, self._classes = agreed.target(site.labels)
+        self.price: Price | None = agreed.lead_price
+        self._calibration = agreed.calibration
+        self._coordinator = agreed.lead(target)
+        super().__init__(self._coordinator)
 
     @property
     def ending(self) -> Content | None:
@@ -143,47 +130,26 @@ class SharingLead:
 
     def gather(self, replies: Sequence[Message]) -> list[Content]:
         """The next price."""
-        return [
-            _price_of(
-                self._coordinator.gather(
-                    [
-                        Contribution(reply.round, place, _prediction(reply))
-                        for place, reply in enumerate(replies)
-                    ]
-                )
-            )
+        told = [
+            Contribution(reply.round, place, _prediction(reply))
+            for place, reply in enumerate(replies)
         ]
+        return [_price_of(self._coordinator.gather(told))]
 
     def metrics(self) -> dict[str, Any]:
         """Loss and accuracy of the sum of the messages, and how far they are from settled."""
-        found = self._coordinator
-        metrics = {
-            "loss": found.released_loss / (found.terms.C * len(found.target)),
-            "primal": found.residuals.primal,
-            "dual": found.residuals.dual,
-        }
-        if not isinstance(found.loss, Squared):
-            metrics["accuracy"] = float(np.mean((found.total > 0) == (found.target > 0)))
-        return metrics
+        found: dict[str, Any] = self._coordinator.metrics()
+        return found
 
     def result(self) -> dict[str, Any]:
         """Why it ended, and what was guaranteed; the weights are the parties' own."""
         ending = self._coordinator.ending
-        classes = getattr(self._model, "classes_", None)
         return {
             "stop_reason": None if ending is None else ending.reason,
             "rounds": self._coordinator.round,
-            "classes": None if classes is None else classes.tolist(),
+            "classes": None if self._classes is None else self._classes.tolist(),
             **told_privacy(self._calibration),
         }
-
-    def remember(self) -> dict[str, Any]:
-        """All that rounds have changed."""
-        return self._coordinator.remember()
-
-    def recall(self, memory: dict[str, Any]) -> None:
-        """Go on from what another one remembered."""
-        self._coordinator.recall(memory)
 
 
 def make_member(job: Job, place: int, site: Site, shape: Shape, noise: Noise) -> SharingMember:
@@ -196,15 +162,21 @@ def make_lead(job: Job, site: Site, shape: Shape, noise: Noise) -> SharingLead:
     return SharingLead(job, site, shape)
 
 
-def _price(calibration: Calibration | None) -> Price | None:
-    if calibration is None or calibration.guarantee is None:
-        return None
-    return Price(calibration.party_event, calibration.guarantee)
+def local_model(
+    job: Job,
+    tables: Mapping[str, Table],
+    history: Sequence[dict[str, Any]],
+    result: dict[str, Any],
+) -> Beside:
+    """The joint model after its last round, beside one of the label owner's columns alone."""
+    [table] = tables.values()
+    local = alone(settings_of_job(job), table.columns, table.labels)
+    return {name: float(history[-1][name]) for name in local}, local
 
 
 def _price_of(broadcast: Broadcast) -> Content:
-    scalars: Mapping[str, Any] = {"rho": float(broadcast.rho), "keep": bool(broadcast.keep)}
-    return Content("price", {"price": broadcast.price}, dict(scalars))
+    scalars = {"rho": float(broadcast.rho), "keep": bool(broadcast.keep)}
+    return Content("price", {"price": broadcast.price}, {**scalars})
 
 
 def _prediction(reply: Message) -> Any:

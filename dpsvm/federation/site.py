@@ -14,21 +14,11 @@ from sklearn.utils import check_array
 
 from dpsvm.federation.job import Job
 from dpsvm.privacy.accountant import BudgetAccountant
-from dpsvm.privacy.accounting import Event
-from dpsvm.privacy.guarantee import Guarantee
 from dpsvm.rows import core_rows
 
 
 class Refusal(ValueError):
     """A request that a site does not answer; the text may be told to the others."""
-
-
-@dataclass(frozen=True)
-class Price:
-    """What a private run costs the data of one site."""
-
-    event: Event
-    guarantee: Guarantee
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,6 +29,19 @@ class Table:
     ids: tuple[str, ...] | None = None
     labels: Any = None
 
+    def holds(self, *, labels: bool, columns: bool) -> bool:
+        """Whether what is asked for is there."""
+        return (self.labels is not None or not labels) and (bool(self.names) or not columns)
+
+    def only(self, *, labels: bool, columns: bool) -> Table:
+        """What is asked for, without the rest."""
+        return replace(
+            self,
+            columns=self.columns if columns else self.columns[:, :0],
+            names=self.names if columns else (),
+            labels=self.labels if labels else None,
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
@@ -93,7 +106,7 @@ class Source:
         table = self._read_csv(labels, columns) if self.is_csv else self._read_libsvm(labels)
         if not table.columns.shape[0]:
             raise ValueError(f"{self.file}: the file has no rows{self._of_those()}")
-        return table if columns else replace(table, columns=table.columns[:, :0], names=())
+        return table.only(labels=labels, columns=columns)
 
     def _of_those(self) -> str:
         return "" if self.rows is None else f" among rows = {list(self.rows)}"

@@ -22,6 +22,7 @@ from dpsvm.distributed import comparison as distributed
 from dpsvm.distributed.callbacks import Tick
 from dpsvm.frank_wolfe.blocks import whole_gap
 from dpsvm.frank_wolfe.core import minimize
+from dpsvm.frank_wolfe.distributed import DistributedFrankWolfe
 from dpsvm.frank_wolfe.estimator import FrankWolfeLasso
 from dpsvm.frank_wolfe.objectives import LeastSquares
 from dpsvm.frank_wolfe.private import PrivateFrankWolfe
@@ -119,6 +120,12 @@ def compare(
     elif test is None:
         return Comparison(fitted, ())
     return Comparison(fitted, tuple(task.outcome(name, x, measured) for name, x in weights.items()))
+
+
+def alone(settings: Any, radius: float, table: Any, y: Any) -> float:
+    """The objective of one party's columns, sent nowhere, after as many rounds with its ball."""
+    solver = DistributedFrankWolfe(radius=radius, rounds=settings.rounds, step=settings.step)
+    return float(solver.solve([table], y).value or 0.0)
 
 
 class _Task:

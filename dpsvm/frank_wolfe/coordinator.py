@@ -88,6 +88,10 @@ class Coordinator(Remembers):
         residual = self.residual
         return self._n * float(residual @ residual) / 2.0
 
+    def metrics(self) -> dict[str, float]:
+        """The objective as messages tell it."""
+        return {"value": self.released_value, "step": self.step}
+
     def remember(self) -> dict[str, Any]:
         """Everything that rounds have changed, but for an award that is not taken yet."""
         known = {

@@ -16,18 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dpsvm.frank_wolfe.checks import (
-    canonical_columns,
-    check_choice,
-    check_count,
-    check_positive,
-    check_vector,
-)
-from dpsvm.frank_wolfe.coordinator import PROBLEMS, Coordinator
+from dpsvm.frank_wolfe.agreement import SENDERS, Agreement
+from dpsvm.frank_wolfe.checks import canonical_columns, check_choice, check_vector
+from dpsvm.frank_wolfe.coordinator import Coordinator
 from dpsvm.frank_wolfe.messages import Traffic, longest_uplink
 from dpsvm.frank_wolfe.party import Party
-from dpsvm.frank_wolfe.sketches import Sketch
-from dpsvm.frank_wolfe.steps import make_schedule
 from dpsvm.privacy.guarantee import Guarantee
 
 Array = NDArray[np.float64]
@@ -42,8 +35,6 @@ class Round:
     step: float  # 0 if every proposal pointed uphill
     traffic: Traffic  # of all the rounds so far
 
-
-SENDERS = ("all", "winner")
 
 Watch = Callable[[Round, Sequence[Array]], Any]
 """Called after every round with the weights of the parties; true ends the run, if not private."""
@@ -75,6 +66,7 @@ def run(
 ) -> None:
     """Query, answer, gather, for so many rounds or until ``watch`` says to stop.
 
+    >>> from dpsvm.frank_wolfe.sketches import Sketch
     >>> sketch = Sketch(2)
     >>> parties = [Party(k, np.eye(2)[:, [k]], sketch) for k in range(2)]
     >>> coordinator = Coordinator(np.array([1.5, 0.5]), 2, [1, 1], [2.0], schedule=None)
@@ -147,68 +139,18 @@ class DistributedFrankWolfe:
     def solve(self, blocks: Any, y: Any, watch: Watch | None = None) -> DistributedResult:
         """Run the parties and the coordinator in this process."""
         tables, target = check_blocks(blocks, y)
-        if check_choice(self.send, "send", SENDERS) == "winner" and self.problem == "product":
-            raise ValueError("send='winner' is for problem 'l1': in 'product' there are K winners")
-        sketch = Sketch(len(target), self.sketch, self.sketch_seed)
+        check_choice(self.send, "send", SENDERS)
+        agreed = Agreement.of(self, [table.shape[1] for table in tables], len(target))
         rng = np.random.default_rng(self.random_state)
-        parties = [
-            Party(k, table, sketch, tau=self.tau, cache=self.cache, rng=rng)
-            for k, table in enumerate(tables)
-        ]
-        goal = np.asarray(sketch.of(target)) / len(target)
-        sizes = [party.n_features for party in parties]
-        coordinator = make_coordinator(self, goal, len(target), sizes)
-        count = check_count(self.rounds, "rounds")
-        rounds = watched_run(coordinator, parties, count, watch, send=self.send)
+        parties = [agreed.member(k, table, rng=rng) for k, table in enumerate(tables)]
+        coordinator = agreed.lead(target)
+        rounds = watched_run(coordinator, parties, agreed.rounds, watch, send=self.send)
         fitted = np.add.reduce(
             [np.asarray(A @ x) for A, x in zip(tables, coordinator.weights, strict=True)]
         )
         residual = fitted - target
         value = float(residual @ residual) / (2.0 * len(target))
         return make_result(coordinator, rounds, value=value)
-
-
-def make_coordinator(
-    settings: Any, goal: Array, n_samples: int, sizes: Sequence[int]
-) -> Coordinator:
-    """The coordinator for the radius, the problem and the step of the settings."""
-    share = least_share(settings.tau, sizes)
-    return Coordinator(
-        goal,
-        n_samples,
-        sizes,
-        check_radii(settings.radius, settings.problem, len(sizes)),
-        schedule=make_schedule(settings.step, share),
-        problem=settings.problem,
-        cautious=share < 1.0,
-    )
-
-
-def least_share(tau: int | None, sizes: Sequence[int]) -> float:
-    """The least share of its columns that a party looks at in a round.
-
-    >>> least_share(2, [4, 5]), least_share(None, [4, 5])
-    (0.4, 1.0)
-    """
-    if tau is None:
-        return 1.0
-    return min(check_count(tau, "tau", most=min(sizes)) / size for size in sizes)
-
-
-def check_radii(radius: Any, problem: Any, parties: int) -> list[float]:
-    """The radius of problem "l1", or those of all the parties in problem "product".
-
-    >>> check_radii(2.0, "l1", 3), check_radii(2.0, "product", 3)
-    ([2.0], [2.0, 2.0, 2.0])
-    """
-    alone = check_choice(problem, "problem", PROBLEMS) == "l1"
-    if np.ndim(radius) == 0:
-        return [check_positive(radius, "radius")] * (1 if alone else parties)
-    radii = [check_positive(one, "radius") for one in radius]
-    if alone or len(radii) != parties:
-        wanted = "one number" if alone else f"one number or {parties}"
-        raise ValueError(f"radius must be {wanted} in problem {problem!r}, got {radius!r}")
-    return radii
 
 
 def watched_run(

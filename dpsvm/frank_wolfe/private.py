@@ -6,38 +6,33 @@ The proofs, and what is neighbouring to what, stand in :mod:`~dpsvm.frank_wolfe.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpsvm.frank_wolfe.agreement import Agreement, generator_of
 from dpsvm.frank_wolfe.checks import check_positive
 from dpsvm.frank_wolfe.distributed import (
     DistributedResult,
     Watch,
     check_blocks,
-    check_radii,
-    least_share,
-    make_coordinator,
     make_result,
     watched_run,
 )
 from dpsvm.frank_wolfe.objectives import LeastSquares
-from dpsvm.frank_wolfe.party import Party
 from dpsvm.frank_wolfe.privacy import (
     CentralCalibration,
-    DistributedCalibration,
     check_entries,
     choose_vertex,
     concentrated_budget,
     gradient_sensitivity,
 )
 from dpsvm.frank_wolfe.sets import Atom
-from dpsvm.frank_wolfe.sketches import Sketch
-from dpsvm.frank_wolfe.steps import Diminishing, check_steps
-from dpsvm.frank_wolfe.theory import DistributedSizes, central_rounds
+from dpsvm.frank_wolfe.steps import Diminishing
+from dpsvm.frank_wolfe.theory import central_rounds
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.guarantee import Guarantee, check_epsilon
 from dpsvm.privacy.release import Release
@@ -178,81 +173,20 @@ class PrivateDistributedFrankWolfe:
 
     def solve(self, blocks: Any, y: Any, watch: Watch | None = None) -> DistributedResult:
         """Run the parties and the coordinator in this process; ``watch`` cannot end it early."""
-        check_labels(self.public_labels, self.label_bound)
         tables, target = check_blocks(blocks, y)
         sizes = [int(table.shape[1]) for table in tables]
-        share = least_share(self.tau, sizes)
-        rounds, size = self._plan(sizes, target, share)
-        sketch = Sketch(len(target), size, self.sketch_seed)
-        calibration = DistributedCalibration.of(
-            sketch,
-            sizes,
-            rounds,
-            self.epsilon,
-            self.delta,
-            self.entry_bound,
-            self.label_bound,
-            cache=self.cache,
-        )
+        label_size = float(np.linalg.norm(target)) / math.sqrt(len(target))
+        agreed = Agreement.of(self, sizes, len(target), label_size)
+        calibration = agreed.calibration
+        assert calibration is not None
         for table in tables:
             check_entries(table, calibration.entry_bound, "entry_bound")
         calibration.check_labels(target)
-        check_steps(self.step, rounds, share)
         release = Release.of(self, calibration)
         noise = release.charge()
-        seeds = (noise.uniform(4) * 2.0**52).astype(np.int64)  # for which columns are looked at
-        rng = np.random.default_rng(seeds.tolist())
-        parties = [
-            Party(
-                k,
-                table,
-                sketch,
-                tau=self.tau,
-                cache=self.cache,
-                rng=rng,
-                perturbation=calibration.noise_of(k, noise),
-            )
-            for k, table in enumerate(tables)
-        ]
-        goal = calibration.release_labels(target, noise)
-        coordinator = make_coordinator(self, goal, len(target), sizes)
-        noted = watched_run(coordinator, parties, calibration.rounds, watch, stoppable=False)
+        rng = generator_of(noise)
+        parties = [agreed.member(k, table, noise, rng) for k, table in enumerate(tables)]
+        coordinator = agreed.lead(target, noise)
+        noted = watched_run(coordinator, parties, agreed.rounds, watch, stoppable=False)
         report = release.report
         return make_result(coordinator, noted, guarantee=release.guarantee, report=report)
-
-    def _plan(self, sizes: Sequence[int], target: Array, share: float) -> tuple[int, int | None]:
-        """T and m, as they are set or as theory proposes them."""
-        radii = check_radii(self.radius, self.problem, len(sizes))
-        bound = self.label_bound
-        public = DistributedSizes(
-            n_samples=len(target),
-            n_features=sum(sizes),
-            parties=len(sizes),
-            share=share,
-            radius=sum(radii),  # bounds |x|_1
-            entry_bound=check_positive(self.entry_bound, "entry_bound"),
-            label_size=float(np.linalg.norm(target)) / math.sqrt(len(target))
-            if bound is None
-            else check_positive(bound, "label_bound"),
-            rho=concentrated_budget(self.epsilon, self.delta),
-        )
-        return public.plan(self.delta, self.rounds, self.sketch)
-
-
-def check_labels(public: Any, bound: Any) -> None:
-    """Refuse an epsilon that does not say what becomes of the labels.
-
-    >>> check_labels(True, 1.0)
-    Traceback (most recent call last):
-    ...
-    ValueError: labels are public or protected, got public_labels=True and label_bound=1.0
-    """
-    if public is not True and bound is None:
-        raise ValueError(
-            "an epsilon needs public_labels=True, which says that labels may be known, or a "
-            "label_bound, with which they are protected; got neither"
-        )
-    if public is True and bound is not None:
-        raise ValueError(
-            f"labels are public or protected, got public_labels=True and label_bound={bound!r}"
-        )

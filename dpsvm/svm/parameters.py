@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
 from typing import Any
 
-from dpsvm.constraints import Boolean, Constraint, Interval, Names, Nothing
+from dpsvm.constraints import Boolean, Constraint, Interval, Names, Nothing, check_setting
 from dpsvm.svm.selectors import DEFAULT, NUMBERS, SELECTORS, Number, with_numbers
 
 MACHINES = ("c-svc", "nu-svc", "one-class", "epsilon-svr", "nu-svr")
@@ -55,9 +55,7 @@ class Setting:
         ...
         ValueError: nu must be a float in the range (0.0, 1.0], got 1.5
         """
-        if not any(constraint.allows(value) for constraint in self.allowed):
-            wanted = " or ".join(map(str, self.allowed))
-            raise ValueError(f"{self.name} must be {wanted}, got {value!r}")
+        check_setting(self.name, value, self.allowed)
 
     def read(self, text: str) -> Any:
         """Return the value that a command line's text stands for; ValueError names flag and text.

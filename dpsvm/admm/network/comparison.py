@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,13 +19,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from dpsvm.admm.network.agreement import Agreement
 from dpsvm.admm.network.estimators import NetworkADMM
 from dpsvm.admm.network.hinge import approach_hinge
 from dpsvm.admm.network.node import Samples
 from dpsvm.distributed import comparison as distributed
 from dpsvm.distributed.callbacks import Tick
-from dpsvm.distributed.labels import signs_of
-from dpsvm.losses import Loss
 from dpsvm.privacy.minimiser import Objective, approach
 
 Array = NDArray[np.float64]
@@ -106,14 +105,21 @@ def compare(
         return Comparison(network, ())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit has said it all
-        task = _Task(network, X, y, nodes, test)
+        tables, labels = network._shares(X, y, nodes)
+    agreed = Agreement.of(network, network.node_sizes_)
+    samples = [
+        agreed.samples(rows, own, network.classes_)
+        for rows, own in zip(tables, labels, strict=True)
+    ]
+    task = _Task(agreed, samples, network._evaluation(test, agreed))
+    joint = agreed.in_prepared_units(network.coef_[0], network.intercept_)
     if not measured:
-        loss, error = task.tested(task.network())
+        loss, error = task.tested(joint)
         return Comparison(network, (Outcome(NETWORK, test_loss=loss, test_error=error),))
     local = task.local()
     alone = [task.outcome(ALONE, own) for own in local]
     outcomes = (
-        task.outcome(NETWORK, task.network()),
+        task.outcome(NETWORK, joint),
         task.outcome(CENTRAL, task.central()),
         task.outcome(MEAN_OF_LOCAL, np.mean(local, axis=0)),
         _mean(alone),
@@ -121,36 +127,30 @@ def compare(
     return Comparison(network, outcomes)
 
 
+def beside(
+    agreed: Agreement, samples: Sequence[Samples], coef: Array, intercept: float
+) -> tuple[float, float]:
+    """The mean loss over all nodes of a joint model, and of the nodes' own models on average."""
+    task = _Task(agreed, samples)
+    losses = [task.outcome(ALONE, own).train_loss for own in task.local()]
+    joint = task.outcome(NETWORK, agreed.in_prepared_units(coef, intercept)).train_loss
+    return joint, math.fsum(losses) / len(losses)
+
+
 class _Task:
-    """The problem of a fitted network, for the baselines: without privacy and in the open."""
+    """The problem of a network, for the baselines: without privacy and in the open.
+
+    test : the decisions on held-out samples as a function of the weights, and their signs
+    """
 
     def __init__(
-        self, model: NetworkADMM, X: Any, y: Any, nodes: Any, test: tuple[Any, Any] | None
+        self,
+        agreed: Agreement,
+        samples: Sequence[Samples],
+        test: tuple[Callable[[Array], Array], Array] | None = None,
     ) -> None:
-        self.model = model
-        self.preparation = model._preparation()
-        tables, labels = model._shares(X, y, nodes)
-        self.samples = [
-            Samples(self._prepared(rows), signs_of(own, model.classes_))
-            for rows, own in zip(tables, labels, strict=True)
-        ]
-        self.test = model._evaluation(test, self.preparation)
-        self.terms = model._terms([own.size for own in self.samples])
-
-    @property
-    def loss(self) -> Loss:
-        return self.terms.loss
-
-    def network(self) -> Array:
-        """The mean of the nodes' weights, for prepared rows."""
-        made, coef = self.preparation, np.asarray(self.model.coef_[0])
-        if made is None:
-            return coef
-        weights = coef * made.scale
-        if made.constant == 0.0:
-            return weights
-        constant = made.constant * made.data_norm / made.scale  # what the rows were given
-        return np.append(weights, self.model.intercept_ / constant)
+        self.terms, self.tol = agreed.terms, agreed.tol
+        self.samples, self.test = samples, test
 
     def central(self) -> Array:
         return self._minimiser(self.samples, self.terms.lam)
@@ -165,9 +165,6 @@ class _Task:
         loss = math.fsum(own.mean_loss(self.terms, weights) for own in self.samples)
         return Outcome(name, objective, loss / len(self.samples), *self.tested(weights))
 
-    def _prepared(self, rows: Any) -> Any:
-        return rows if self.preparation is None else self.preparation(rows)
-
     def _minimiser(self, samples: Sequence[Samples], lam: float) -> Array:
         rows = [own.rows for own in samples]
         table = sp.vstack(rows, format="csr") if sp.issparse(rows[0]) else np.vstack(rows)
@@ -175,20 +172,20 @@ class _Task:
             table,
             np.concatenate([own.signs for own in samples]),
             np.concatenate([np.full(own.size, self.terms.C / own.size) for own in samples]),
-            self.loss,
+            self.terms.loss,
             lam,
             np.zeros(table.shape[1]),
             row_norm=max(1.0, *(own.longest for own in samples)),
         )
-        solver = approach_hinge if self.loss.name == "hinge" else approach
-        return solver(objective, float(self.model.tol), np.zeros(table.shape[1]))[0]
+        solver = approach_hinge if self.terms.loss.name == "hinge" else approach
+        return solver(objective, self.tol, np.zeros(table.shape[1]))[0]
 
     def tested(self, weights: Array) -> tuple[float | None, float | None]:
         if self.test is None:
             return None, None
         decide, signs = self.test
         decisions = decide(weights)
-        loss = float(self.loss.value(signs * decisions).mean())
+        loss = float(self.terms.loss.value(signs * decisions).mean())
         return loss, float(np.mean((decisions > 0.0) != (signs > 0.0)))
 
 

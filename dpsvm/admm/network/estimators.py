@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dpsvm._renamed import NETWORK, renamed
-from dpsvm._sklearn import one_of, with_callbacks
+from dpsvm._sklearn import with_callbacks
+from dpsvm.admm.network.agreement import Agreement, check_settings
 from dpsvm.admm.network.graph import make_graph
 from dpsvm.admm.network.hinge import HINGE_TOL
 from dpsvm.admm.network.history import History, Recorder, objective
-from dpsvm.admm.network.node import TOL, Node, Samples
-from dpsvm.admm.network.penalties import FORMS, Penalties, schedule
-from dpsvm.admm.network.privacy import BOUNDS, MODES, Calibration, calibrate
+from dpsvm.admm.network.node import TOL, Node
 from dpsvm.admm.network.run import run
 from dpsvm.admm.network.shares import assigned, checked_tables, cut, deal, names_of
-from dpsvm.admm.network.terms import Terms, updates_in
 from dpsvm.admm.network.theory import conditions
 from dpsvm.distributed.callbacks import Rounds, Tick
 from dpsvm.distributed.estimator import BinaryClassifier, DistributedEstimator
@@ -30,24 +26,18 @@ from dpsvm.distributed.labels import (
     checked_labels,
     joined,
     known_signs,
-    signs_of,
     two_classes,
 )
 from dpsvm.distributed.split import is_blocks
-from dpsvm.losses import LOSSES, make_loss
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.noise import Noise
-from dpsvm.privacy.preparation import Preparation
 from dpsvm.privacy.release import Release, tell
 from dpsvm.rows import core_rows
 from dpsvm.warnings import warn_caller
 
 Array = NDArray[np.float64]
 
-_GROWN = 100.0  # times over: penalties that leave the mean hardly any way to go
 _N_NODES = 5
-_GAMMA = 0.5
-_WIDTH = 0.5
 _FORM = {"accept_sparse": "csr", "dtype": np.float64, "order": "C"}
 
 
@@ -164,28 +154,6 @@ class NetworkADMM(BinaryClassifier, DistributedEstimator):
     (5, 10)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "recycle": ["boolean"],
-        "penalty": [one_of(*FORMS)],
-        "gamma": [Interval(Real, 0, None, closed="left"), None],
-        "loss": [one_of(*LOSSES)],
-        "width": [Interval(Real, 0, None, closed="neither"), None],
-        "C": [Interval(Real, 1e-100, 1e100, closed="both")],
-        "lam": [Interval(Real, 1e-100, 1e100, closed="both")],
-        "rounds": [Interval(Integral, 1, None, closed="left")],
-        "n_nodes": [Interval(Integral, 2, None, closed="left"), None],
-        "graph_seed": [Interval(Integral, 0, None, closed="left"), None],
-        "density": [Interval(Real, 0, 1, closed="both"), None],
-        "start_seed": [Interval(Integral, 0, None, closed="left"), None],
-        "data_norm": [Interval(Real, 1e-150, 1e150, closed="both"), None],
-        "constant": [Interval(Real, 0, 1e100, closed="both")],
-        "privacy": [one_of(*MODES), None],
-        "bound": [one_of(*BOUNDS), None],
-        "accountant": [BudgetAccountant, None],
-        "tol": [Interval(Real, 1e-15, 1, closed="both")],
-        "track": ["boolean"],
-    }
-
     @renamed(NETWORK)
     def __init__(
         self,
@@ -292,31 +260,27 @@ class NetworkADMM(BinaryClassifier, DistributedEstimator):
     ) -> None:
         """Fit, and call ``tick`` after every round. What can be refused is, before a charge."""
         self._forget()
-        self._check_settings()
+        check_settings(self)
         tables, labels = self._shares(X, y, nodes)
         self.classes_ = two_classes(joined(labels), self.classes)
-        terms = self._terms([len(own) for own in labels])
-        preparation = self._preparation()
-        samples = []
-        for own in labels:
-            rows = tables.pop(0)  # so that one node's rows at most are there twice
-            made = rows if preparation is None else preparation(rows)
-            samples.append(Samples(made, signs_of(own, self.classes_)))
-        evaluation = self._evaluation(evaluate_on, preparation)
-        sizes = [own.size for own in samples]
-        calibration = self._calibration(terms, sizes)
+        agreed = self._agreement([len(own) for own in labels])
+        samples = [  # popped, so that one node's rows at most are there twice
+            agreed.samples(tables.pop(0), own, self.classes_) for own in labels
+        ]
+        evaluation = self._evaluation(evaluate_on, agreed)
+        calibration = agreed.calibration
         release = None if calibration is None else Release.of(self, calibration, self.privacy or "")
         noise = Noise(self.random_state) if release is None else release.noise
-        members = self._members(samples, terms, calibration, noise)
+        members = [agreed.member(place, own, noise) for place, own in enumerate(samples)]
         history = History(private=self._private, measured=measured or not self._private)
         spent = None if calibration is None else calibration.spent
         recorder = Recorder(history, spent, evaluation) if self.track else None
-        tasks = Rounds(self, terms.rounds, {"X": X, "y": y}, tick)
+        tasks = Rounds(self, agreed.rounds, {"X": X, "y": y}, tick)
         if release is not None:
             release.charge()
         self.n_iter_ = self._run(members, recorder, tasks)
-        self.stop_reason_ = "rounds" if self.n_iter_ == terms.rounds else "stopped"
-        self._keep(members, history, preparation)
+        self.stop_reason_ = "rounds" if self.n_iter_ == agreed.rounds else "stopped"
+        self._keep(members, history, agreed)
         tell(self, release)
         tasks.close()
 
@@ -333,46 +297,6 @@ class NetworkADMM(BinaryClassifier, DistributedEstimator):
 
         tasks.begin()
         return run(members, watch)
-
-    def _check_settings(self) -> None:
-        """Refuse what is wrong, and what would have no effect, by name and value."""
-        self._validate_params()
-        rounded = self.loss in ("huber", "smooth")
-        _refuse_idle(self, "gamma", self.recycle, "recycle=True")
-        _refuse_idle(self, "width", rounded, "loss='huber' or 'smooth'")
-        for name in ("graph_seed", "density"):
-            used = isinstance(self.graph, str) and self.graph == "random"
-            _refuse_idle(self, name, used, "graph='random'")
-        private = self.privacy is not None
-        _refuse_idle(self, "epsilon", private, "a private mode")
-        _refuse_idle(self, "accountant", private, "a private mode")
-        _refuse_idle(self, "delta", self.privacy == "gaussian", "privacy='gaussian'")
-        for name in ("alpha", "bound"):
-            _refuse_idle(self, name, self.privacy == "objective", "privacy='objective'")
-        if self.constant > 0 and self.data_norm is None:
-            raise ValueError(f"constant goes with data_norm, got {self.constant!r} without it")
-        if private:
-            self._check_private()
-
-    def _check_private(self) -> None:
-        if self.loss == "hinge":
-            raise ValueError(
-                "loss='hinge' has no bound on its curvature, which every private mode needs: take "
-                "'huber', 'smooth' or 'logistic'"
-            )
-        if self.alpha is not None and (self.epsilon is not None or self.bound is not None):
-            raise ValueError(
-                "alpha sets the noise and epsilon follows: give it without epsilon and bound"
-            )
-        if self.alpha is None and self.epsilon is None:
-            raise ValueError(f"privacy={self.privacy!r} needs an epsilon, got None")
-        if self.privacy == "gaussian" and self.delta is None:
-            raise ValueError("privacy='gaussian' needs a delta, got None")
-        if self.classes is None:
-            raise ValueError(
-                "classes must be given with a private mode: the set of labels is a public input, "
-                "since finding it in the data would reveal a rare one"
-            )
 
     def _shares(self, X: Any, y: Any, nodes: Any) -> tuple[list[Any], list[NDArray[Any]]]:
         """The rows and the labels of every node."""
@@ -410,49 +334,14 @@ class NetworkADMM(BinaryClassifier, DistributedEstimator):
             return min(_N_NODES, n_samples)
         return make_graph(self.graph, None).n_nodes
 
-    def _terms(self, sizes: list[int]) -> Terms:
-        graph = make_graph(
-            self.graph,
-            len(sizes),
-            seed=0 if self.graph_seed is None else int(self.graph_seed),
-            density=None if self.density is None else float(self.density),
-        )
-        for node, size in enumerate(sizes):
-            if size < self.C:
-                raise ValueError(
-                    f"C must be at most the number of samples of every node, got {self.C!r} for "
-                    f"the {size} of node {node}"
-                )
-        updates = updates_in(int(self.rounds), recycle=bool(self.recycle))
-        table = schedule(self.rho, self.growth, updates, graph.n_nodes)
-        penalties = Penalties(graph, table, self.penalty)
-        elsewhere = penalties.wrong_limit()
-        if elsewhere is not None:
-            warn_caller(elsewhere, ConvergenceWarning)
-        if penalties.grown > _GROWN:
-            warn_caller(
-                f"the penalties grow {penalties.grown:.3g} times over in this run: the nodes come "
-                "to agree before they reach the minimiser. A smaller growth, or fewer rounds, "
-                "ends closer to it",
-                ConvergenceWarning,
-            )
-        gamma = _GAMMA if self.gamma is None else float(self.gamma)
-        return Terms(
-            penalties=penalties,
-            loss=make_loss(self.loss, _WIDTH if self.width is None else float(self.width)),
-            C=float(self.C),
-            lam=float(self.lam),
-            gamma=gamma if self.recycle else None,
-            rounds=int(self.rounds),
-        )
-
-    def _preparation(self) -> Preparation | None:
-        if self.data_norm is None:
-            return None
-        return Preparation(float(self.data_norm), float(self.constant))
+    def _agreement(self, sizes: list[int]) -> Agreement:
+        agreed = Agreement.of(self, sizes)
+        for remark in agreed.remarks:
+            warn_caller(remark, ConvergenceWarning)
+        return agreed
 
     def _evaluation(
-        self, data: tuple[Any, Any] | None, preparation: Preparation | None
+        self, data: tuple[Any, Any] | None, agreed: Agreement
     ) -> tuple[Callable[[Array], Array], Array] | None:
         """The decisions on held-out samples as a function of the weights, and their signs."""
         pair = self._evaluated(data)
@@ -464,58 +353,13 @@ class NetworkADMM(BinaryClassifier, DistributedEstimator):
             raise ValueError(f"evaluate_on has {rows.shape[0]} rows and {len(signs)} labels")
 
         def decide(weights: Array) -> Array:
-            coefs, intercepts = _in_given_units(weights[None, :], preparation)
+            coefs, intercepts = agreed.in_given_units(weights[None, :])
             return np.asarray(rows @ coefs[0] + intercepts[0])
 
         return decide, signs
 
-    def _calibration(self, terms: Terms, sizes: list[int]) -> Calibration | None:
-        """The noise of a private mode."""
-        if self.privacy is None:
-            return None
-        return calibrate(
-            self.privacy,
-            terms,
-            sizes,
-            tol=float(self.tol),
-            epsilon=self.epsilon,
-            delta=self.delta,
-            alpha=self.alpha,
-            bound=self.bound or "tight",
-        )
-
-    def _members(
-        self, samples: list[Samples], terms: Terms, calibration: Calibration | None, noise: Noise
-    ) -> list[Node]:
-        return [
-            self._member(index, own, terms, calibration, noise) for index, own in enumerate(samples)
-        ]
-
-    def _member(
-        self,
-        index: int,
-        samples: Samples,
-        terms: Terms,
-        calibration: Calibration | None,
-        noise: Noise,
-    ) -> Node:
-        d = int(samples.rows.shape[1])
-        start = np.zeros(d)
-        if self.start_seed is not None:
-            shape = terms.graph.n_nodes, d
-            starts = np.random.default_rng(int(self.start_seed)).standard_normal(shape)
-            start = starts[index] / np.sqrt(d)
-        return Node(
-            index,
-            samples,
-            terms,
-            tol=float(self.tol),
-            start=start,
-            perturbation=None if calibration is None else calibration.noise_of(index, d, noise),
-        )
-
-    def _keep(self, members: list[Node], history: History, preparation: Preparation | None) -> None:
-        terms = members[0].terms
+    def _keep(self, members: list[Node], history: History, agreed: Agreement) -> None:
+        terms = agreed.terms
         weights = np.array([node.state.updated for node in members])
         mean = weights.mean(axis=0)
         self.graph_, self.n_nodes_ = terms.graph, terms.graph.n_nodes
@@ -525,7 +369,7 @@ class NetworkADMM(BinaryClassifier, DistributedEstimator):
         self.history_ = history
         self.conditions_ = conditions(terms)
         self.objective_ = None if self.privacy else objective(members, mean)
-        coefs, intercepts = _in_given_units(np.vstack([weights, mean]), preparation)
+        coefs, intercepts = agreed.in_given_units(np.vstack([weights, mean]))
         self.coefs_, self.intercepts_ = coefs[:-1], intercepts[:-1]
         self.coef_, self.intercept_ = coefs[-1:], intercepts[-1:]
         worst = max(node.state.worst for node in members)
@@ -553,16 +397,3 @@ class NetworkADMM(BinaryClassifier, DistributedEstimator):
         check_is_fitted(self)
         rows = validate_data(self, X, reset=False, **_FORM)
         return np.asarray(rows @ self.coef_[0] + self.intercept_)
-
-
-def _in_given_units(weights: Array, preparation: Preparation | None) -> tuple[Array, Array]:
-    """Coefficients of the features as given, and intercepts, from weights of prepared rows."""
-    if preparation is None:
-        return weights, np.zeros(len(weights))
-    return preparation.unprepare(weights)
-
-
-def _refuse_idle(model: NetworkADMM, name: str, used: bool, goes_with: str) -> None:
-    value = getattr(model, name)
-    if value is not None and not used:
-        raise ValueError(f"{name} goes with {goes_with}, got {value!r} without it")

@@ -17,11 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 
+from dpsvm.admm.sharing.agreement import Agreement
 from dpsvm.admm.sharing.base import BaseSharingADMM
 from dpsvm.admm.sharing.baselines import SGDSettings, central, distributed_sgd, gauss_seidel
 from dpsvm.admm.sharing.columns import Columns
-from dpsvm.admm.sharing.coordinator import Coordinator
+from dpsvm.admm.sharing.coordinator import Coordinator, accuracy
 from dpsvm.admm.sharing.party import Party
+from dpsvm.admm.sharing.privacy import BOUNDS
 from dpsvm.distributed import comparison as distributed
 from dpsvm.distributed.callbacks import Tick
 
@@ -119,18 +121,45 @@ def compare(
     return Comparison(joint, tuple(outcomes))
 
 
+_NOT_ALONE = ("privacy", "epsilon", "delta", *BOUNDS)
+
+
+def alone(settings: BaseSharingADMM, table: Any, y: Any) -> dict[str, float]:
+    """Loss, and accuracy of a classifier, of a model of one party's columns, without privacy.
+
+    It has a constant column if the joint model has one.
+    """
+    model = clone(settings).set_params(**dict.fromkeys(_NOT_ALONE), track=False)
+    if model.intercept_party is not None:
+        model.set_params(intercept_party=0)
+    if model.kappa is not None:
+        model.set_params(kappa=None, relaxation=None)
+    model.fit(table, y)
+    agreed = Agreement.of(model, [model.n_features_in_])
+    target = agreed.known_target(y, getattr(model, "classes_", None))
+    predictions = model.decision_function(table) if is_classifier(model) else model.predict(table)
+    found = {"loss": float(np.mean(agreed.loss.value(predictions, target)))}
+    if is_classifier(model):
+        found["accuracy"] = accuracy(predictions, target)
+    return found
+
+
 class _Task:
     """The problem of a fitted model, for the baselines: without privacy and in the open."""
 
     def __init__(
         self, model: BaseSharingADMM, X: Any, y: Any, test: tuple[Any, Any] | None
     ) -> None:
-        self.model, self.loss = model, model._loss()
-        self.columns, self.target = model._columns(X), model._known_target(y)
+        agreed = Agreement.of(model, [len(places) for places in model._layout])
+        classes = getattr(model, "classes_", None)
+        self.model, self.loss = model, agreed.loss
+        self.columns = agreed.columns(model._blocks(X))
+        self.target = agreed.known_target(y, classes)
         self.test = None
         if test is not None:
-            self.test = model._columns(test[0]), model._known_target(test[1])
-        terms = model._terms(self.loss, len(self.columns))
+            columns = agreed.columns(model._blocks(test[0]))
+            self.test = columns, agreed.known_target(test[1], classes)
+        terms = agreed.terms
         self.terms = replace(
             terms, kappa=float(terms.parties), relaxation=1.0, constraint=model.constraint
         )
@@ -193,7 +222,7 @@ class _Task:
         loss = float(self.loss.value(prediction, target).mean())
         if not is_classifier(self.model):
             return loss, None
-        return loss, float(np.mean(np.where(prediction > 0.0, 1.0, -1.0) == target))
+        return loss, accuracy(prediction, target)
 
 
 def _predict(columns: list[Columns], weights: list[Array]) -> Array:

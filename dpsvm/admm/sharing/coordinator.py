@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dpsvm._memory import Remembers
 from dpsvm.admm.sharing.messages import Broadcast, Contribution, Ending
 from dpsvm.admm.sharing.terms import Terms
-from dpsvm.losses import PredictionLoss
+from dpsvm.losses import PredictionLoss, Squared
 
 Array = NDArray[np.float64]
 
@@ -166,6 +166,17 @@ class Coordinator(Remembers):
             }
         )
 
+    def metrics(self) -> dict[str, float]:
+        """Loss and accuracy of the sum of the messages, and how far they are from settled."""
+        found = {
+            "loss": self.released_loss / (self.terms.C * len(self.target)),
+            "primal": self.residuals.primal,
+            "dual": self.residuals.dual,
+        }
+        if not isinstance(self.loss, Squared):
+            found["accuracy"] = accuracy(self.total, self.target)
+        return found
+
     def stop(self) -> None:
         """End the run after this round, from outside."""
         self.ending = self.ending or Ending(self.round, "stopped")
@@ -222,6 +233,15 @@ class Coordinator(Remembers):
                     f"party {message.party} sent {message.prediction.shape} numbers for "
                     f"{len(self.target)} samples"
                 )
+
+
+def accuracy(predictions: Array, target: Array) -> float:
+    """The share of predictions on the side of their target.
+
+    >>> accuracy(np.array([0.3, -0.1]), np.array([1.0, 1.0]))
+    0.5
+    """
+    return float(np.mean((predictions > 0) == (target > 0)))
 
 
 def _ratio(part: float | np.floating, whole: float | np.floating) -> float:

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from numbers import Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
-from sklearn.utils._param_validation import Interval
 
 from dpsvm._renamed import SHARING, renamed
-from dpsvm._sklearn import one_of
 from dpsvm.admm.sharing.base import BaseSharingADMM
 from dpsvm.admm.sharing.regularisers import Ball, Box
 from dpsvm.distributed.estimator import BinaryClassifier
-from dpsvm.distributed.labels import (
-    checked_labels,
-    checked_numbers,
-    known_signs,
-    signs_of,
-    two_classes,
-)
-from dpsvm.losses import PREDICTION_LOSSES, PredictionLoss, Squared, make_prediction_loss
 from dpsvm.privacy.accountant import BudgetAccountant
 
 Array = NDArray[np.float64]
@@ -128,12 +117,6 @@ class SharingADMMClassifier(BinaryClassifier, BaseSharingADMM):
     96
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseSharingADMM._parameter_constraints,
-        "loss": [one_of(*PREDICTION_LOSSES)],
-        "width": [Interval(Real, 0, None, closed="neither")],
-    }
-
     @renamed(SHARING)
     def __init__(
         self,
@@ -201,17 +184,6 @@ class SharingADMMClassifier(BinaryClassifier, BaseSharingADMM):
     def _shaped(self, coef: Array, intercept: float) -> tuple[Any, Any]:
         return coef[np.newaxis], np.array([intercept])
 
-    def _loss(self) -> PredictionLoss:
-        return make_prediction_loss(self.loss, float(self.width))
-
-    def _target(self, y: Any) -> Array:
-        labels = checked_labels(y)
-        self.classes_ = two_classes(labels, None)
-        return signs_of(labels, self.classes_)
-
-    def _known_target(self, y: Any) -> Array:
-        return known_signs(y, self.classes_)
-
     def decision_function(self, X: Any) -> Array:
         """Return the sum of the parties' predictions, positive for ``classes_[1]``.
 
@@ -247,15 +219,6 @@ class SharingADMMRegressor(RegressorMixin, BaseSharingADMM):  # type: ignore[mis
 
     def _shaped(self, coef: Array, intercept: float) -> tuple[Any, Any]:
         return coef, intercept
-
-    def _loss(self) -> PredictionLoss:
-        return Squared()
-
-    def _target(self, y: Any) -> Array:
-        return checked_numbers(y)
-
-    def _known_target(self, y: Any) -> Array:
-        return self._target(y)
 
     def predict(self, X: Any) -> Array:
         """Return the sum of the parties' predictions.

@@ -79,6 +79,13 @@ class Party(Remembers):
         self._kept = self.weights, self.fitted
         self._round = 0
 
+    @property
+    def weights_and_intercept(self) -> tuple[Array, float]:
+        """The weights of its own columns, and that of a constant one, 0 without."""
+        if not self.columns.constant:
+            return self.weights, 0.0
+        return self.weights[:-1], float(self.weights[-1])
+
     def answer(self, broadcast: Broadcast) -> Contribution:
         """Take the step of a round and return the message that follows from it."""
         self._check(broadcast)

@@ -190,6 +190,9 @@ class PublicBounds:
         return found
 
 
+BOUNDS = tuple(PublicBounds.__dataclass_fields__)
+"""Their names."""
+
 _NEEDED = {
     "row": ("data_norm", "radius", "target_bound"),
     "column": ("column_norm", "target_norm"),

@@ -47,6 +47,7 @@ class Cast:
             other, _ = found.setdefault(first.name, (first_path, first))
             if os.path.realpath(other) != os.path.realpath(first_path):
                 raise UsageError(f"{first_path} and {other} are both of {first.name}")
+            found[first.name] = other, first  # one site, whose files are read once
         missing = [party for party in job.parties if party not in found]
         if missing:
             raise UsageError(f"run {job.run} needs the SITE of {', '.join(missing)} as well")

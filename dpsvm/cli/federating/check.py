@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dpsvm.cli.federating.cast import Cast
-from dpsvm.cli.layout import line, paragraph
+from dpsvm.cli.layout import line
 from dpsvm.cli.options import UsageError, help_page, parse
 from dpsvm.federation.charging import COORDINATOR, PARTY, Account
 from dpsvm.federation.config import SiteConfig
@@ -16,11 +16,12 @@ from dpsvm.federation.in_process import InProcessRunner
 from dpsvm.federation.job import Job
 from dpsvm.federation.members import Shape, make_lead, make_member
 from dpsvm.federation.party import Party
-from dpsvm.federation.site import Price, Site
+from dpsvm.federation.site import Site
 from dpsvm.federation.store import FolderCopy, MemoryStore
 from dpsvm.privacy.accountant import Ledger
 from dpsvm.privacy.accounting import Event
 from dpsvm.privacy.noise import Noise
+from dpsvm.privacy.release import Price
 from dpsvm.privacy.stream import KEY_BYTES, SecretStream
 
 _USAGE = "usage: dpsvm federation check JOB SITE..."
@@ -95,7 +96,7 @@ def _all_sides(cast: Cast) -> list[str]:
         *_ids_lines(job, owner, "the same at all sites"),
         *_bounds_lines(job, cast.sites),
         *told,
-        *paragraph("run", "; ".join(cast.kept()) or "has not begun"),
+        line("run", "; ".join(cast.kept()) or "has not begun"),
         line("checked", "nothing was trained, charged or written"),
     ]
 
@@ -165,7 +166,7 @@ def _ids_lines(job: Job, site: Site, remark: str) -> list[str]:
         return [line("sample ids", "not matched: rows are taken as they lie (ids = false)")]
     salted = "salted digest" if site.salt else "digest WITHOUT a salt, which can be guessed"
     text = f"{len(site.ids)}, {remark}, by a {salted}; this is not private set intersection"
-    return paragraph("sample ids", text)
+    return [line("sample ids", text)]
 
 
 def _bounds_lines(job: Job, sites: Sequence[SiteConfig]) -> list[str]:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from importlib.util import find_spec
-
-from dpsvm.cli.options import Flag, UsageError, help_page, parse
+from dpsvm.cli.options import Flag, UsageError, help_page, one_operand, parse
 from dpsvm.federation.job import Job
+from dpsvm.federation.nvflare_export import export
 
 _USAGE = "usage: dpsvm federation export-nvflare JOB --output FOLDER"
-_MODULE = "dpsvm.federation.nvflare_export"
 FLAGS = (Flag("--output", "output", "the folder to write; required", ("folder",), str),)
 
 
@@ -26,12 +23,9 @@ def help_text() -> str:
 def run(arguments: list[str]) -> None:
     """Carry out the subcommand."""
     values, files = parse(arguments, FLAGS)
-    if len(files) != 1:
-        raise UsageError(f"one JOB is needed, got {len(files)}; {_USAGE}")
+    path = one_operand(files, "JOB", _USAGE)
     if values["output"] is None:
         raise UsageError(f"--output is required; {_USAGE}")
-    job, folder = Job.load(files[0]), str(values["output"])
-    if find_spec(_MODULE) is None:
-        raise UsageError("this dpsvm has no NVIDIA FLARE runner: pip install 'dpsvm[nvflare]'")
-    import_module(_MODULE).export(job, folder)
+    job, folder = Job.load(path), str(values["output"])
+    export(job, folder)
     print(f"{folder}: run {job.run} for NVIDIA FLARE")

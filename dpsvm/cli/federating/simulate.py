@@ -13,17 +13,15 @@ from dpsvm.cli.federating.baseline import Baseline, baseline
 from dpsvm.cli.federating.cast import Cast
 from dpsvm.cli.federating.check import rehearse
 from dpsvm.cli.interrupt import prompt_interrupt
-from dpsvm.cli.layout import line, paragraph, table
+from dpsvm.cli.layout import line, table
 from dpsvm.cli.options import Flag, UsageError, help_page, parse
 from dpsvm.cli.outputs import check_outputs
 from dpsvm.data import atomic_write
 from dpsvm.federation.coordinator import Coordinator, Turn
-from dpsvm.federation.frank_wolfe import solver_of
 from dpsvm.federation.in_process import InProcessRunner
 from dpsvm.federation.job import Job
+from dpsvm.federation.members import settings_of_job
 from dpsvm.federation.models import load_model
-from dpsvm.federation.network import estimator_of as network_of
-from dpsvm.federation.sharing import estimator_of as sharing_of
 from dpsvm.report.plain_json import dumps
 from dpsvm.report.progress import runs_progress
 
@@ -140,12 +138,13 @@ class _Outcome:
         for model, figures in both.items():
             rows.append([model, *(f"{figures[name]:.4f}" for name in names)])
         private = self.result["guarantee"] is not None
-        return [*table(rows), *(paragraph("outside", _OUTSIDE) if private else [])]
+        return [*table(rows), *([line("outside", _OUTSIDE)] if private else [])]
 
 
 def _run(cast: Cast, *, quiet: bool) -> _Outcome:
     before = cast.budgets()
     writing = _Writing()
+    cast.coordinator.read_whole(cast.job)  # for what stands beside the joint model
     with ExitStack() as stack:
         coordinator = cast.coordinator.coordinator(cast.job, phase=writing)
         stack.callback(coordinator.store.close)
@@ -218,11 +217,7 @@ def rounds_of(job: Job) -> int:
     >>> rounds_of(Job("r", "sharing", ("a",), "a", {"rounds": 7}))
     7
     """
-    if job.algorithm == "sharing":
-        return int(sharing_of(job).rounds)
-    if job.algorithm == "network":
-        return int(network_of(job).rounds)
-    return int(solver_of(job).rounds or 0)
+    return int(settings_of_job(job).rounds)
 
 
 def _rounds_table(history: Sequence[dict[str, Any]]) -> list[str]:

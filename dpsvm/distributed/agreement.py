@@ -1,0 +1,50 @@
+"""What all sides of a run agree on before it begins: settings and public sizes, and no data.
+
+Every family has an ``Agreement``, made by ``Agreement.of(settings, sizes, ..)``, settings being an
+unfitted estimator or solver. It refuses what cannot be run, and has
+
+    rounds                        how many there are at most
+    price, member_price, lead_price
+                                  of a whole fit, and of what one side's own data pay for: None
+                                  where nothing is private
+    member(place, data, noise)    a party or a node
+    lead(..)                      the coordinator, which has the labels, or a network's relay
+
+Estimators run a member and a lead of it in one process; across organisations everybody makes their
+own from the same settings.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpsvm.privacy.release import Price
+
+
+class Agreement:
+    """What an agreement of any family tells of its privacy."""
+
+    rounds: int
+    calibration: Any
+    """The noise of a private run, and what it costs; None without privacy."""
+
+    @property
+    def price(self) -> Price | None:
+        """Of a whole fit."""
+        return self._price_of(None if self.calibration is None else self.calibration.event)
+
+    @property
+    def member_price(self) -> Price | None:
+        """Of what one member has."""
+        return self.price
+
+    @property
+    def lead_price(self) -> Price | None:
+        """Of what the lead has."""
+        return None
+
+    def _price_of(self, event: Any) -> Price | None:
+        found = self.calibration
+        if found is None or found.guarantee is None:
+            return None
+        return Price(event, found.guarantee)
