@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import doctest
 import pickle
-import pkgutil
-from importlib import import_module
 
 import numpy as np
 import pytest
 from sharing_problems import make_problem
 
-import dpsvm.distributed
-from dpsvm import PrivacyLeakWarning, constraints
+from dpsvm import PrivacyLeakWarning
 from dpsvm.admm import SharingADMMClassifier
-
-
-def test_the_examples_of_constraints_run():
 
 
 def test_a_pickled_history_of_a_private_run_holds_nothing_outside_the_guarantee():
