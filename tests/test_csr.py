@@ -14,7 +14,8 @@ from dpsvm._csr import Csr, is_sparse
 
 
 def both(shape: tuple[int, int] = (7, 9), seed: int = 0) -> tuple[Csr, sparse.csr_array]:
-    X = sparse.random_array(shape, density=0.4, format="csr", random_state=np.random.default_rng(seed))
+    random = np.random.default_rng(seed)
+    X = sparse.random_array(shape, density=0.4, format="csr", random_state=random)
     X.sort_indices()
     return Csr.of(X), X
 
