@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import doctest
+
 import numpy as np
 import pytest
 from scipy import sparse
 
+import dpsvm._csr
 from dpsvm import _core
 from dpsvm._csr import Csr, is_sparse
 
 
 def both(shape: tuple[int, int] = (7, 9), seed: int = 0) -> tuple[Csr, sparse.csr_array]:
-    X = sparse.random_array(
-        shape, density=0.4, format="csr", random_state=np.random.default_rng(seed)
-    )
+    random = np.random.default_rng(seed)
+    X = sparse.random_array(shape, density=0.4, format="csr", random_state=random)
     X.sort_indices()
     return Csr.of(X), X
 
@@ -23,6 +25,10 @@ def assert_same(ours: Csr, theirs: sparse.csr_array) -> None:
     for name in ("data", "indices", "indptr"):
         assert np.array_equal(getattr(ours, name), getattr(theirs, name)), name
     assert ours.indices.dtype == ours.indptr.dtype == np.int32
+
+
+def test_docstrings() -> None:
+    assert doctest.testmod(dpsvm._csr).failed == 0
 
 
 @pytest.mark.parametrize(
