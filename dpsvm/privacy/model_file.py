@@ -27,7 +27,7 @@ from dpsvm.privacy.estimators import (
 )
 from dpsvm.privacy.guarantee import Guarantee, check_epsilon, check_neighbouring
 from dpsvm.privacy.release import keep_guarantee
-from dpsvm.svm.model import Model, _integer_labels
+from dpsvm.svm.model import Model, integer_labels
 from dpsvm.svm.parameters import Parameters
 
 FORMAT = "dpsvm private model"
@@ -99,7 +99,7 @@ def to_libsvm(model: BasePrivateClassifier) -> Model:
     check_is_fitted(model)
     if model.kernel != "linear":
         raise ValueError(f"a LIBSVM model file cannot hold kernel={model.kernel!r}: use JSON")
-    labels = _integer_labels(model.classes_)[::-1]
+    labels = integer_labels(model.classes_)[::-1]
     weights, bias = model.coef_[::-1], model.intercept_[::-1]
     k = len(labels)
     if k == 2:

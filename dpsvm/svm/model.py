@@ -169,7 +169,7 @@ def from_estimator(estimator: Any) -> Model:
     expansion, parameters = estimator._expansion(), estimator._parameters
     if estimator._kernel_function is not None:
         raise ValueError("a LIBSVM model file cannot hold a callable kernel")
-    labels = _integer_labels(estimator.classes_) if parameters.machine in CLASSIFIERS else None
+    labels = integer_labels(estimator.classes_) if parameters.machine in CLASSIFIERS else None
     precomputed = parameters.kernel == "precomputed"
     probabilities = [getattr(estimator, name, ()) for name in ("_probA", "_probB")]
     prob_a, prob_b = (np.array(values) if len(values) else None for values in probabilities)
@@ -186,7 +186,7 @@ def from_estimator(estimator: Any) -> Model:
     )
 
 
-def _integer_labels(classes: NDArray[Any]) -> NDArray[np.int64]:
+def integer_labels(classes: NDArray[Any]) -> NDArray[np.int64]:
     if classes.dtype.kind not in "iuf" or not np.array_equal(classes, np.rint(classes)):
         raise ValueError(f"a LIBSVM model file holds integer labels only, got {classes.tolist()}")
     if np.abs(classes).max() > np.iinfo(np.int32).max:
