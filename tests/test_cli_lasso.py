@@ -370,7 +370,7 @@ class TestPicture:
         ([*RADIUS, "--parties", "10", "train"], "--parties: 10 cannot share 9 columns"),
         ([*RADIUS, "--parties", "4,4", "train"], "is beyond 8"),
         ([*RADIUS, "--parties", "4,4", "--n-features", "9", "train"], "--parties are 8 columns"),
-        ([*RADIUS, "--parties", "5,4", "--tau", "5", "train"], "tau, of the 4 columns of party 1"),
+        ([*RADIUS, "--parties", "5,4", "--tau", "5", "train"], "--tau must be an integer from 1"),
         (
             [*RADIUS, "--parties", "3", "--tol", "0.1", "train"],
             "--tol is for a fit without",
