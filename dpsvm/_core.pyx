@@ -227,7 +227,7 @@ cdef int _view_dense(Matrix& matrix, X) except -1:
     cdef const float[:, :] floats
     cdef DenseView[double] double_view
     cdef DenseView[float] float_view
-    if X.shape[1] > 1 and X.strides[1] != X.itemsize:
+    if X.size and X.shape[1] > 1 and X.strides[1] != X.itemsize:
         raise ValueError("the entries of a row of X must lie side by side")
     if X.dtype == np.float32:
         floats = X

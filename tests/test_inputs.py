@@ -185,3 +185,27 @@ def test_all_finite_looks_into_every_block():
         X[at] = np.nan
         assert not all_finite(X)
         assert not all_finite(sp.csr_array(X))
+
+
+def test_rows_that_lie_apart_or_in_columns_decide_as_their_copies(blobs, monkeypatch):
+    monkeypatch.setattr("dpsvm.svm.fitted._BLOCK", 100)
+    X, y = blobs
+    for rows in (X[::2], X[::-1], np.asfortranarray(X), X[:, ::-1], X[:, :1]):
+        copy = rows.copy(order="C")
+        machine = SVC().fit(rows, y[: len(rows)])
+        reference = SVC().fit(copy, y[: len(rows)])
+        assert_same_fit(machine, reference)
+        np.testing.assert_array_equal(
+            machine.decision_function(rows), reference.decision_function(copy)
+        )
+    single = SVC().fit(X.astype(np.float32), y)
+    np.testing.assert_array_equal(
+        single.decision_function(X), single.decision_function(X.astype(np.float32))
+    )
+
+
+def test_a_machine_without_support_vectors(blobs):
+    X, y = blobs
+    machine = SVR(kernel="linear", epsilon=10.0).fit(X, y)
+    assert len(machine.support_) == 0
+    np.testing.assert_array_equal(machine.predict(X), np.repeat(machine.intercept_, len(X)))
