@@ -128,6 +128,7 @@ def central(shared: Path, run: int, training: int, nodes: int, lam: float) -> di
 def fit(job: Job, shared: Path, training: int) -> dict[str, Any]:
     """What is kept of a fit: the history, the optimum, and the bounds of a private run."""
     from dpsvm.admm import NetworkADMM
+    from dpsvm.admm.network.agreement import Agreement
     from dpsvm.admm.network.bounds import largest_total, paper_costs
 
     rows = split(shared, job.run, training)
@@ -136,7 +137,7 @@ def fit(job: Job, shared: Path, training: int) -> dict[str, Any]:
         warnings.simplefilter("ignore")  # of the seed, and of the paper's penalties
         model = NetworkADMM(**job.settings(rows.cost))
         model.fit(tables, labels, evaluate_on=rows.test, measured=True)
-        terms = model._terms(model.node_sizes_)
+        terms = Agreement.of(model, model.node_sizes_).terms
     found: dict[str, Any] = {name: model.history_[name] for name in KEPT}
     found["central"] = central(shared, job.run, training, job.nodes, job.lam)
     found["gap"] = found["objective"] / found["central"]["objective"] - 1.0

@@ -133,9 +133,11 @@ class Convergence:
 def convergence(problem: Problem, rounds: int) -> Convergence:
     """Objective gaps and test losses by epoch, of dpsvm's and of the baselines."""
     from dpsvm.admm.sharing import Coordinator, Party, Terms
+    from dpsvm.admm.sharing.agreement import Agreement
     from dpsvm.admm.sharing.baselines import SGDSettings, distributed_sgd, gauss_seidel
     from dpsvm.admm.sharing.comparison import CENTRAL, FIRST, compare
     from dpsvm.admm.sharing.history import History, Recorder
+    from dpsvm.distributed.split import split
     from dpsvm.losses import make_prediction_loss
 
     note(f"{problem.name}: joint, central and first party")
@@ -152,10 +154,11 @@ def convergence(problem: Problem, rounds: int) -> Convergence:
     note(f"{problem.name}: without relaxation, Jacobi, Gauss-Seidel")
     histories["without relaxation"] = _fit(problem, rounds=rounds, relaxation=1.0).history_
     histories["Jacobi, kappa = 1"] = _fit(problem, rounds=rounds, method="jacobi").history_
-    columns = found.model._columns(problem.X)
+    agreed = Agreement.of(found.model, problem.sizes)
+    columns = agreed.columns(split(problem.X, problem.sizes)[0])
     loss = make_prediction_loss("logistic")
     terms = Terms.of(parties=len(columns), rho=found.model.rho_, lam=problem.lam, kappa=1.0)
-    test = [own.matrix for own in found.model._columns(problem.X_test)]
+    test = [own.matrix for own in agreed.columns(split(problem.X_test, problem.sizes)[0])]
     history = History()
     gauss_seidel(
         Coordinator(problem.y, loss, terms, rounds=rounds),

@@ -227,7 +227,9 @@ def test_a_private_run_is_charged_and_its_baseline_is_outside(capsys):
     write_job(settings=PRIVATE)
     assert federation("simulate", "job.toml", *SITES, "--json", "out.json") == 0
     out = capsys.readouterr().out
-    assert re.search(r"^guarantee +epsilon = 2, delta = 1e-05 \(row\)$", out, re.M)
+    assert re.search(
+        r"^guarantee +epsilon = 2, delta = 1e-05 \(row\), of the messages alone$", out, re.M
+    )
     assert re.search(r"^budget of ward +epsilon = 3 was left, 1 now$", out, re.M)
     assert re.search(r"^budget of office +epsilon = 3 was left, 3 now$", out, re.M)
     assert "outside the guarantee" in " ".join(out.split())
@@ -485,7 +487,7 @@ def test_status_tells_of_runs_charges_and_budgets(capsys):
     out = capsys.readouterr().out
     assert re.search(r"^ +as party +has ended it$", out, re.M)
     assert "model.json, noise.key, snapshot" in out
-    assert "epsilon = 2 (federation run heart at lab as party, noise key " in out
+    assert "epsilon = 2 (federation run heart at lab as party, noise key " in " ".join(out.split())
     assert "epsilon = 1 is left" in out
     assert federation("status", "office.toml") == 0
     assert re.search(r"^ +as coordinator +has ended it$", capsys.readouterr().out, re.M)
@@ -946,7 +948,7 @@ def test_a_table_that_was_changed_halfway_is_refused(monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["cheek"], "unknown subcommand 'cheek': use check, simulate"),
+        (["cheek"], "unknown subcommand 'cheek': did you mean check?"),
         (["check"], "JOB and a SITE or more are needed, got 0"),
         (["check", "job.toml"], "JOB and a SITE or more are needed, got 1"),
         (["simulate", "job.toml", "office.toml"], "run heart needs the SITE of lab, ward, shop"),

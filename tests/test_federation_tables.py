@@ -335,7 +335,7 @@ def test_what_a_job_asks_of_a_site_must_be_there():
         full_site().member(job(parties=("a", "b"), label_owner="a"))
     with pytest.raises(Refusal, match="is coordinated by its label owner other"):
         full_site().owner(job(label_owner="other"))
-    text = "name = 'lab'\nstate = 's'\n[data]\nfile = 'lab.csv'\ncolumns = ['age']"
+    text = "name = 'lab'\nstate = 's'\n[data]\nfile = 'lab.csv'\ncolumns = ['age']\nlabel = 'state'"
     with pytest.raises(Refusal, match="lab has no sample ids"):
         site(text).member(job())
     assert site(text).member(job(ids=False)).ids is None

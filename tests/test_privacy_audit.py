@@ -580,7 +580,7 @@ class TestWords:
         inside, outside, axis = lines[-6:-3]
         assert (inside[12], inside[-1]) == ("@", "=")
         assert outside.split() == ["without", "@"]
-        assert axis.index("^") == 12 + 39
+        assert axis.index("^") == 12 + 33
 
 
 class TestResuming:

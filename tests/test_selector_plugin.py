@@ -102,7 +102,7 @@ def test_what_its_number_may_not_be_is_refused(library: Path) -> None:
         library, "from dpsvm.cli import main; sys.exit(main(['train', '--reach', '1', 'no-file']))"
     )
     assert done.returncode == 2
-    assert "--reach 1: reach must be a float in the range (0.0, 1.0)" in done.stderr
+    assert "--reach 1: must be a float in the range (0.0, 1.0), got 1.0" in done.stderr
 
 
 def test_an_estimator_takes_it_and_its_number(library: Path) -> None:

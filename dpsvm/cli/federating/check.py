@@ -153,7 +153,7 @@ def _own_side(job: Job, path: str, config: SiteConfig) -> list[str]:
 def _terms_lines(job: Job, path: str) -> list[str]:
     return [
         line("job", f"{path}: run {job.run}, {job.algorithm}"),
-        line("terms", job.digest),
+        f"terms {job.digest}",
         line("parties", ", ".join(job.parties)),
         *([] if job.label_owner is None else [line("label owner", job.label_owner)]),
     ]

@@ -29,11 +29,12 @@ def report_text(result: AuditResult) -> str:
     record      a record
     relation    replace one record
     pilot       50 runs with and 50 without the record, to choose the event
-    test        100 runs with and 100 without, which can show an epsilon of 3.28 at most
+    test        100 runs with and 100 without, which can show an epsilon of 3.28 at
+                most
     event       score at least 0.5: in 100 runs with, 1 without the record
-    with                                                                                       @
-    without     @                                                                              .
-                0 -------------------------------------^-------------------------------------- 1
+    with                                                                           @
+    without     @                                                                  .
+                0 -------------------------------^-------------------------------- 1
     <BLANKLINE>
     audited: epsilon is at least 2.87 (95% confidence)
     refuted: the claimed epsilon 1 is below the audited bound (95% confidence)
