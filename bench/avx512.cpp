@@ -304,6 +304,7 @@ void tell_fit(const Words& words) {
   const TrainOptions options = options_from(words, x.cols);
   TrainInput input;
   input.x = x.view();
+  for (Index row = 0; row < row_count(input.x); ++row) input.rows.push_back(row);
   input.classes = is_classifier(options.machine.machine) ? to_codes(y) : 0;
   input.y = y.data();
   Watch watch(nullptr, nullptr, kInfinity);

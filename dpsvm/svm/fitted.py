@@ -20,7 +20,7 @@ from dpsvm.threads import thread_count
 Floats = NDArray[np.float64]
 Kernel = str | Callable[[Any, Any], Any]
 
-_BLOCK = 1 << 20  # entries converted together, of as many rows as that is or a few
+_BLOCK = 1 << 19  # entries converted together, of as many rows as that is or a few
 _FEWEST = 64
 
 
