@@ -17,9 +17,8 @@ inline bool is_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; 
 
 namespace detail {
 
-inline constexpr double kPowersOfTen[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                          1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                                          1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+inline constexpr double kPowersOfTen[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                          1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
 // The general case; [first, last) is unsigned and well formed. `exponent` is the power of ten of its last digit.
 inline Decimal round_decimal(const char* first, const char* last, std::int64_t exponent, double& value) {

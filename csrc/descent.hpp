@@ -81,7 +81,7 @@ class Descent {
 
   bool semidefinite_;
   std::int64_t patience_;
-  double objective_ = 0.0;  // f
+  double objective_ = 0.0;              // f
   double promised_ = 0.0, kept_ = 0.0;  // decreases in this window
   std::int64_t steps_ = 0, all_steps_ = 0;
   std::vector<double> alpha_, v_;  // [active] at begin()

@@ -50,10 +50,8 @@ template <class T>
 class DotKernel final : public Kernel {
  public:
   DotKernel(const Matrix& matrix, const std::vector<Index>& rows, const KernelSpec& spec, ThreadPool& pool)
-      : spec_(spec),
-        samples_(make_samples<T>(matrix, rows, true, pool)),
-        squared_(squared_norms<T>(matrix, rows, pool)),
-        pool_(pool) {}
+      : spec_(spec), samples_(make_samples<T>(matrix, rows, true, pool)),
+        squared_(squared_norms<T>(matrix, rows, pool)), pool_(pool) {}
 
   Index size() const override { return samples_->size(); }
   Index together() const override { return samples_->together(); }
@@ -82,7 +80,8 @@ class DotKernel final : public Kernel {
 
   template <class Out>
   void in_parts(const Index* rows, Index count, Index begin, Index end, Out* const* out) {
-    for (Index r = 0; r < count; r += kMostRows) some_rows(rows + r, std::min(kMostRows, count - r), begin, end, out + r);
+    for (Index r = 0; r < count; r += kMostRows)
+      some_rows(rows + r, std::min(kMostRows, count - r), begin, end, out + r);
   }
 
   template <class Out>
@@ -128,7 +127,7 @@ class DotKernel final : public Kernel {
   KernelSpec spec_;
   std::unique_ptr<Samples<T>> samples_;
   std::vector<T> squared_;  // [size] |x_i|^2
-  std::vector<T> dense_;  // scratch: the queries of the current block
+  std::vector<T> dense_;    // scratch: the queries of the current block
   Queries<T> packed_;
   ThreadPool& pool_;
 };
@@ -240,8 +239,7 @@ std::unique_ptr<Kernel> make_kernel(const Matrix& matrix, const std::vector<Inde
     kernel = std::make_unique<DotKernel<float>>(matrix, rows, spec, pool);
   else
     kernel = std::make_unique<DotKernel<double>>(matrix, rows, spec, pool);
-  if (spec.type == KernelType::poly && spec.coef0 < 0)
-    require_to_fit(spec, squared_norms<double>(matrix, rows, pool));
+  if (spec.type == KernelType::poly && spec.coef0 < 0) require_to_fit(spec, squared_norms<double>(matrix, rows, pool));
   for (Index i = 0; i < kernel->size(); ++i)
     if (!fits(kernel->diagonal(i)))
       throw InvalidInput("the kernel value of sample " + std::to_string(rows[i]) + " with itself is " +

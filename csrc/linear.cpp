@@ -121,8 +121,10 @@ class LinearSolver {
           chosen.push_back(found[k]);
         }
       };
-      take(up_bit(g), [M](double v) { return v > M; }, [](double a, double b) { return a > b; });
-      take(low_bit(g), [m](double v) { return v < m; }, [](double a, double b) { return a < b; });
+      take(
+          up_bit(g), [M](double v) { return v > M; }, [](double a, double b) { return a > b; });
+      take(
+          low_bit(g), [m](double v) { return v < m; }, [](double a, double b) { return a < b; });
     }
     round_ = std::move(chosen);
   }
@@ -193,8 +195,7 @@ class LinearSolver {
     }
     if (descent >= bend / 2) return;
     const double share = descent > 0 ? descent / bend : 0.0;
-    for (Index k = 0; k < part.size(); ++k)
-      set_alpha(round_[k], part.alpha[k] + share * (solution[k] - part.alpha[k]));
+    for (Index k = 0; k < part.size(); ++k) set_alpha(round_[k], part.alpha[k] + share * (solution[k] - part.alpha[k]));
     if (share == 0) move_widest_pair();
   }
 

@@ -24,9 +24,9 @@ struct DenseView {
 template <class T, class I>
 struct CsrView {
   using Value = T;
-  const T* values;     // [offsets[rows]]
-  const I* columns;    // [offsets[rows]]
-  const I* offsets;    // [rows + 1]
+  const T* values;   // [offsets[rows]]
+  const I* columns;  // [offsets[rows]]
+  const I* offsets;  // [rows + 1]
   Index rows, cols;
 
   Index begin(Index i) const { return static_cast<Index>(offsets[i]); }
@@ -34,8 +34,7 @@ struct CsrView {
 };
 
 using Matrix = std::variant<DenseView<float>, DenseView<double>, CsrView<float, std::int32_t>,
-                            CsrView<float, std::int64_t>, CsrView<double, std::int32_t>,
-                            CsrView<double, std::int64_t>>;
+                            CsrView<float, std::int64_t>, CsrView<double, std::int32_t>, CsrView<double, std::int64_t>>;
 
 inline Index row_count(const Matrix& matrix) {
   return std::visit([](const auto& view) { return view.rows; }, matrix);
@@ -54,10 +53,7 @@ inline std::vector<Index> consecutive(Index first, Index last) {
 
 inline bool is_single_precision(const Matrix& matrix) {
   return std::visit(
-      [](const auto& view) {
-        return std::is_same_v<typename std::decay_t<decltype(view)>::Value, float>;
-      },
-      matrix);
+      [](const auto& view) { return std::is_same_v<typename std::decay_t<decltype(view)>::Value, float>; }, matrix);
 }
 
 }  // namespace dpsvm

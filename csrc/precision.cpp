@@ -45,7 +45,7 @@ double squared_distance(const DenseView<V>& view, Index i, Index j) {
 }  // namespace
 
 struct SinglePrecision::Anchor {
-  Index at;  // among the rows
+  Index at;                   // among the rows
   double near = 0, half = 0;  // squared distances to near neighbours, and to the nearer half of all others
 };
 

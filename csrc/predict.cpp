@@ -1,8 +1,8 @@
 #include "predict.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "distances.hpp"
@@ -238,8 +238,8 @@ bool by_kernel(const PredictInput& input, double* out, Watch& watch) {
   if (!is_single_precision(input.x) || !input.range) return in_double(input, all, out, pool, watch);
   const SinglePrecision single = precision_of(input, pool);
   if (!single.enough()) return in_double(input, all, out, pool, watch);
-  const auto [near, far] = part(all, squared_norms<float>(input.x, all, pool),
-                                [&](float square) { return single.enough_for(square); });
+  const auto [near, far] =
+      part(all, squared_norms<float>(input.x, all, pool), [&](float square) { return single.enough_for(square); });
   return by_dots(input, near.queries, near.squared, out, pool, watch) &&
          in_double(input, far.queries, out, pool, watch);
 }

@@ -9,16 +9,16 @@
 namespace dpsvm {
 
 struct PredictInput {
-  Matrix x;                          // queries; precomputed kernel: their kernel values with every training sample
-  Matrix support_vectors;            // unused with a precomputed kernel
+  Matrix x;                               // queries; precomputed kernel: their kernel values with every training sample
+  Matrix support_vectors;                 // unused with a precomputed kernel
   const std::int32_t* support = nullptr;  // [n_sv] precomputed kernel: the columns of x that count
   Index n_sv = 0;
-  const double* dual_coef = nullptr;      // [max(classes - 1, 1)][n_sv], as in Model
-  const double* rho = nullptr;            // [pairs]
-  const double* range = nullptr;          // [pairs] of the decision values over the training rows; null: not known
+  const double* dual_coef = nullptr;        // [max(classes - 1, 1)][n_sv], as in Model
+  const double* rho = nullptr;              // [pairs]
+  const double* range = nullptr;            // [pairs] of the decision values over the training rows; null: not known
   const std::int32_t* n_support = nullptr;  // [classes]
   Machine machine = Machine::c_svc;
-  Index classes = 0;                 // classification only; otherwise there is one value a query
+  Index classes = 0;  // classification only; otherwise there is one value a query
   KernelSpec kernel;
   int threads = 1;
 };

@@ -39,7 +39,7 @@ struct Problem {
 // each sample's bound. `start`, if not null, holds signed coefficients [n] to continue from: y a, a or a - a* for
 // classification, one-class and regression; the start is the feasible point that they are moved to. Throws InvalidInput
 // where no feasible point exists.
-Problem make_problem(const MachineSpec& spec, const std::vector<double>& target,
-                     const std::vector<double>& weight, const double* start);
+Problem make_problem(const MachineSpec& spec, const std::vector<double>& target, const std::vector<double>& weight,
+                     const double* start);
 
 }  // namespace dpsvm

@@ -23,8 +23,7 @@ template <class T>
 class CachedKernel {
  public:
   CachedKernel(std::unique_ptr<Kernel> kernel, std::size_t bytes, QStatistics& statistics)
-      : kernel_(std::move(kernel)),
-        cache_(kernel_->size(), kernel_->size(), bytes, kernel_->effort()),
+      : kernel_(std::move(kernel)), cache_(kernel_->size(), kernel_->size(), bytes, kernel_->effort()),
         statistics_(statistics) {}
 
   Kernel& kernel() const { return *kernel_; }
@@ -85,9 +84,9 @@ class CachedKernel {
 
  private:
   struct Missing {
-    Index from;   // the first entry that is missing
-    Index at;     // the sample
-    T* rest;      // where the entries from there on go
+    Index from;  // the first entry that is missing
+    Index at;    // the sample
+    T* rest;     // where the entries from there on go
   };
 
   // Rows that can be fetched at once while those of a pair are in use.

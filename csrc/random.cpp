@@ -23,8 +23,7 @@ Random::Random(std::optional<std::uint64_t> seed) {
     for (std::uint64_t& word : state_) word = splitmix(x);
   } else {
     std::random_device entropy;
-    for (std::uint64_t& word : state_)
-      word = (static_cast<std::uint64_t>(entropy()) << 32) | entropy();
+    for (std::uint64_t& word : state_) word = (static_cast<std::uint64_t>(entropy()) << 32) | entropy();
   }
 }
 

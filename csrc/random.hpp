@@ -14,8 +14,8 @@ class Random {
   explicit Random(std::optional<std::uint64_t> seed);
 
   std::uint64_t bits();
-  double uniform();             // in [0, 1), 53 bits
-  Index below(Index n);         // uniform on 0 .. n-1, without bias; n > 0
+  double uniform();      // in [0, 1), 53 bits
+  Index below(Index n);  // uniform on 0 .. n-1, without bias; n > 0
 
  private:
   std::array<std::uint64_t, 4> state_;

@@ -59,9 +59,9 @@ class RowProducts {
 
   template <class I>
   struct Compressed {
-    std::vector<double> values;    // [entries]
-    std::vector<I> columns;        // [entries]
-    std::vector<I> offsets{0};     // [rows + 1]
+    std::vector<double> values;  // [entries]
+    std::vector<I> columns;      // [entries]
+    std::vector<I> offsets{0};   // [rows + 1]
   };
 
   template <class View>

@@ -19,18 +19,18 @@ constexpr double kDenseEnough = 0.25;
 constexpr Index kCacheBytes = Index{1} << 20, kLastCacheBytes = Index{16} << 20;
 
 struct AlignedFree {
-  void operator()(void* p) const { ::operator delete(p, std::align_val_t{kPanelBytes}); }
+  void operator()(void* p) const { ::operator delete (p, std::align_val_t{kPanelBytes}); }
 };
 
 template <class T>
 std::unique_ptr<T[], AlignedFree> aligned_array(Index n) {
   const auto bytes = static_cast<std::size_t>((n * sizeof(T) + kPanelBytes - 1) / kPanelBytes + 1) * kPanelBytes;
-  return std::unique_ptr<T[], AlignedFree>(static_cast<T*>(::operator new(bytes, std::align_val_t{kPanelBytes})));
+  return std::unique_ptr<T[], AlignedFree>(static_cast<T*>(::operator new (bytes, std::align_val_t{kPanelBytes})));
 }
 
 template <class T>
-void dots_of_panels(const T* panels, Index n_panels, Index depth, const T* const* queries, Index count,
-                    T* out, Index ld) {
+void dots_of_panels(const T* panels, Index n_panels, Index depth, const T* const* queries, Index count, T* out,
+                    Index ld) {
   if constexpr (std::is_same_v<T, float>)
     simd().dots_f32(panels, n_panels, depth, queries, count, out, ld);
   else
@@ -67,9 +67,7 @@ class PanelSamples final : public Samples<T> {
  public:
   template <class View>
   PanelSamples(const View& view, const std::vector<Index>& rows, ColumnMap columns, ThreadPool& pool)
-      : Samples<T>(std::move(columns)),
-        size_(static_cast<Index>(rows.size())),
-        features_(this->features()),
+      : Samples<T>(std::move(columns)), size_(static_cast<Index>(rows.size())), features_(this->features()),
         values_(aligned_array<T>((size_ + kPanel<T> - 1) / kPanel<T> * kPanel<T> * features_)) {
     const Index panels = (size_ + kPanel<T> - 1) / kPanel<T>;
     pool.run_ranges(panels, kWorthAThread / (kPanel<T> * features_) + 1, [&](Index first, Index last) {
@@ -102,8 +100,8 @@ class PanelSamples final : public Samples<T> {
       const Index now = std::min(kAtOnce, count - r);
       const T* queries[kAtOnce];
       for (Index q = 0; q < now; ++q) queries[q] = packed.values.data() + (r + q) * features_;
-      dots_of_panels(values_.get() + first * kPanel<T> * features_, last - first, features_, queries, now,
-                     out + r * ld, ld);
+      dots_of_panels(values_.get() + first * kPanel<T> * features_, last - first, features_, queries, now, out + r * ld,
+                     ld);
     }
   }
 
@@ -191,7 +189,8 @@ class SparseSamples final : public Samples<T> {
       T* group = values.data() + values.size() - kTogether * features_;
       const Index filled = std::min(kTogether, count - r);
       for (Index k = 0; k < features_; ++k)
-        for (Index q = 0; q < kTogether; ++q) group[k * kTogether + q] = q < filled ? dense[(r + q) * features_ + k] : T{};
+        for (Index q = 0; q < kTogether; ++q)
+          group[k * kTogether + q] = q < filled ? dense[(r + q) * features_ + k] : T{};
     }
     values.insert(values.end(), dense + r * features_, dense + count * features_);
     values.resize(values.size() + kPanel<T>);  // a vector may be wider than a group
@@ -213,10 +212,10 @@ class SparseSamples final : public Samples<T> {
   using Samples<T>::kWorthGroup;
 
   Index features_;
-  std::vector<T> values_;               // [entries]
-  std::vector<std::int32_t> columns_;   // [entries]
-  std::vector<Index> offsets_;          // [rows + 1]
-  std::vector<Index> order_;            // position -> stored row
+  std::vector<T> values_;              // [entries]
+  std::vector<std::int32_t> columns_;  // [entries]
+  std::vector<Index> offsets_;         // [rows + 1]
+  std::vector<Index> order_;           // position -> stored row
 };
 
 // Samples whose entries are all 0 or 1, a bit each: a dot product counts the bits two sets share, and is exact. Queries
@@ -227,10 +226,7 @@ class BitSamples final : public Samples<T> {
   static constexpr Index kBits = 64;
 
   BitSamples(Index size, ColumnMap columns)
-      : Samples<T>(std::move(columns)),
-        size_(size),
-        features_(this->features()),
-        words_(words_for(features_)),
+      : Samples<T>(std::move(columns)), size_(size), features_(this->features()), words_(words_for(features_)),
         bits_((size + kBitRows - 1) / kBitRows * kBitRows * words_) {}
 
   static Index words_for(Index features) { return (features + kBits - 1) / kBits; }
@@ -272,8 +268,7 @@ class BitSamples final : public Samples<T> {
 };
 
 template <class T, class View>
-std::unique_ptr<Samples<T>> copy(const View& view, const std::vector<Index>& rows, bool for_sets,
-                                 ThreadPool& pool) {
+std::unique_ptr<Samples<T>> copy(const View& view, const std::vector<Index>& rows, bool for_sets, ThreadPool& pool) {
   const auto n = static_cast<Index>(rows.size());
   const auto [entries, ones] = count_entries(view, rows, pool);
 
@@ -305,7 +300,9 @@ std::unique_ptr<Samples<T>> make_samples(const Matrix& matrix, const std::vector
   return std::visit([&](const auto& view) { return copy<T>(view, rows, for_sets, pool); }, matrix);
 }
 
-template std::unique_ptr<Samples<float>> make_samples<float>(const Matrix&, const std::vector<Index>&, bool, ThreadPool&);
-template std::unique_ptr<Samples<double>> make_samples<double>(const Matrix&, const std::vector<Index>&, bool, ThreadPool&);
+template std::unique_ptr<Samples<float>> make_samples<float>(const Matrix&, const std::vector<Index>&, bool,
+                                                             ThreadPool&);
+template std::unique_ptr<Samples<double>> make_samples<double>(const Matrix&, const std::vector<Index>&, bool,
+                                                               ThreadPool&);
 
 }  // namespace dpsvm

@@ -58,7 +58,9 @@ class Samples {
 
   static constexpr Index kAlign = 16;
 
-  static Index lines(Index count) { return count < kWorthGroup ? count : (count + kTogether - 1) / kTogether * kTogether; }
+  static Index lines(Index count) {
+    return count < kWorthGroup ? count : (count + kTogether - 1) / kTogether * kTogether;
+  }
 
  protected:
   const ColumnMap columns_;

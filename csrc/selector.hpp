@@ -78,11 +78,11 @@ struct Rule {
   const char* label;  // what it does, in a few words
   int year;           // of its publication; rules are listed in this order
   std::unique_ptr<Selector> (*make)(const Setup&);
-  const Number* numbers[5] = {};  // that it reads, four at the most; null after the last
-  bool random = false;            // draws, and so needs a seed to be repeatable
-  bool once_only = false;         // takes a pair or a variable once, and so may end `exhausted`
-  bool as_libsvm = false;         // takes LIBSVM's pairs, to the bit; listed first
-  bool decomposition = false;     // may be made anew for each round of `solve_linear`
+  const Number* numbers[5] = {};   // that it reads, four at the most; null after the last
+  bool random = false;             // draws, and so needs a seed to be repeatable
+  bool once_only = false;          // takes a pair or a variable once, and so may end `exhausted`
+  bool as_libsvm = false;          // takes LIBSVM's pairs, to the bit; listed first
+  bool decomposition = false;      // may be made anew for each round of `solve_linear`
   const Number* budget = nullptr;  // that its paper calls a privacy budget,
   const char* caveat = "";         // and why it is none: a sentence that begins after the number
 };

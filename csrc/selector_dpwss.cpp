@@ -78,10 +78,11 @@ class Dpwss final : public Selector {
   // By the running sums of the weights of all candidates; -1 if there is none.
   Index weigh_all(const State& s, const Violation& worst, double tol) {
     candidates_.resize(s.active);
-    candidates_.resize(simd().beyond(s.v.data(), s.side.data(), low_bit(worst.group), -1.0,
-                                     worst.top.value, threshold(worst, tol), s.active, candidates_.data()));
-    candidates_.erase(std::remove_if(candidates_.begin(), candidates_.end(), [&](Index t) { return used_[s.original[t]]; }),
-                      candidates_.end());
+    candidates_.resize(simd().beyond(s.v.data(), s.side.data(), low_bit(worst.group), -1.0, worst.top.value,
+                                     threshold(worst, tol), s.active, candidates_.data()));
+    candidates_.erase(
+        std::remove_if(candidates_.begin(), candidates_.end(), [&](Index t) { return used_[s.original[t]]; }),
+        candidates_.end());
     if (candidates_.empty()) return -1;
     cumulative_.clear();
     double total = 0.0;

@@ -29,14 +29,12 @@ class Wss2 final : public Selector {
     return best;
   }
 
-  Index partner(const State& s, int g, Index i, Row row) const override {
-    return look_for_partner(s, g, i, row).index;
-  }
+  Index partner(const State& s, int g, Index i, Row row) const override { return look_for_partner(s, g, i, row).index; }
 
  private:
   static SecondOrder look_for_partner(const State& s, int g, Index i, Row row) {
     return s.scans.second_order(s.v.data(), row, s.diagonal.data(), s.side.data(), low_bit(g), s.v[i], s.diagonal[i],
-                               s.active);
+                                s.active);
   }
 };
 

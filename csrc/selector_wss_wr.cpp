@@ -22,7 +22,7 @@ class WssWr final : public Selector {
       const auto [m, i] = simd().argmax(s.v.data(), fresh_.data(), up_bit(g), s.active);
       if (i < 0) continue;
       const SecondOrder found = s.scans.second_order(s.v.data(), q.row(i, s.active), s.diagonal.data(), fresh_.data(),
-                                                    low_bit(g), m, s.diagonal[i], s.active);
+                                                     low_bit(g), m, s.diagonal[i], s.active);
       if (found.index >= 0 && m - s.v[found.index] >= tol && found.gain > gain) {
         gain = found.gain;
         best = {Choice::Kind::pair, i, found.index, gap};

@@ -66,7 +66,7 @@ void subtract_free(State& s, QMatrix& q) {
       for (Index k = f; k < f + step; ++k) {
         const Index t = free[k];
         s.scans.accumulate(s.v.data() + s.active, q.row(t, s.size).from(s.active), -(s.y[t] * s.alpha[t]),
-                          s.size - s.active);
+                           s.size - s.active);
       }
     }
   }

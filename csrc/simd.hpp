@@ -28,9 +28,9 @@ inline constexpr Index kTogether = 8;
 
 template <class T>
 struct SparseView {
-  const T* values;             // [offsets[rows]]
-  const std::int32_t* columns; // [offsets[rows]]
-  const Index* offsets;        // [rows + 1]
+  const T* values;              // [offsets[rows]]
+  const std::int32_t* columns;  // [offsets[rows]]
+  const Index* offsets;         // [rows + 1]
 };
 
 struct Extreme {
@@ -48,8 +48,8 @@ struct SecondOrder {
 template <class T>
 struct RowLoops {
   // v[t] -= ki[t] di + kj[t] dj for t < n; returns argmax(v, side, bit, n) of the new v.
-  Extreme (*update)(double* v, const T* ki, double di, const T* kj, double dj, const std::uint8_t* side, std::uint8_t bit,
-                    Index n);
+  Extreme (*update)(double* v, const T* ki, double di, const T* kj, double dj, const std::uint8_t* side,
+                    std::uint8_t bit, Index n);
 
   // v[t] += c k[t] for t < n.
   void (*accumulate)(double* v, const T* k, double c, Index n);
@@ -68,8 +68,8 @@ struct Simd {
   Extreme (*argmin)(const double* v, const std::uint8_t* side, std::uint8_t bit, Index n);
 
   // The t < n with `bit` and sign (v[t] - origin) >= needed, in ascending order, to out[n]; returns how many.
-  Index (*beyond)(const double* v, const std::uint8_t* side, std::uint8_t bit, double sign, double origin, double needed,
-                  Index n, Index* out);
+  Index (*beyond)(const double* v, const std::uint8_t* side, std::uint8_t bit, double sign, double origin,
+                  double needed, Index n, Index* out);
 
   RowLoops<float> of_floats;
   RowLoops<double> of_doubles;
@@ -83,14 +83,14 @@ struct Simd {
   }
 
   // out[r * ld + p * kPanel + lane] = <queries[r], that row>, features added in ascending order.
-  void (*dots_f64)(const double* panels, Index n_panels, Index depth, const double* const* queries,
-                   Index count, double* out, Index ld);
-  void (*dots_f32)(const float* panels, Index n_panels, Index depth, const float* const* queries,
-                   Index count, float* out, Index ld);
+  void (*dots_f64)(const double* panels, Index n_panels, Index depth, const double* const* queries, Index count,
+                   double* out, Index ld);
+  void (*dots_f32)(const float* panels, Index n_panels, Index depth, const float* const* queries, Index count,
+                   float* out, Index ld);
 
   // out[r * ld + p * kPanel + lane] = |queries[r] - that row|^2, squared differences added in ascending order.
-  void (*distances_f64)(const double* panels, Index n_panels, Index depth, const double* const* queries,
-                        Index count, double* out, Index ld);
+  void (*distances_f64)(const double* panels, Index n_panels, Index depth, const double* const* queries, Index count,
+                        double* out, Index ld);
 
   // Dot products of compressed rows: out[r * ld + j] = <query r, row order[j]> for r < kTogether and j < n, with the queries
   // interleaved: queries[column * kTogether + r].

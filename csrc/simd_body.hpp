@@ -167,8 +167,7 @@ inline __attribute__((always_inline)) Extreme scan(Index n, Body body, Tail tail
 
 Extreme argmax(const double* v, const std::uint8_t* side, std::uint8_t bit, Index n) {
   return scan(
-      n,
-      [=](Index t, Vl at, Running& best) { best.offer(load<Vd>(v + t), at, has_bit(side + t, bit)); },
+      n, [=](Index t, Vl at, Running& best) { best.offer(load<Vd>(v + t), at, has_bit(side + t, bit)); },
       [=](Index t, Extreme& best) {
         if (side[t] & bit) Running::merge(best, v[t], t);
       });
@@ -176,8 +175,7 @@ Extreme argmax(const double* v, const std::uint8_t* side, std::uint8_t bit, Inde
 
 Extreme argmin(const double* v, const std::uint8_t* side, std::uint8_t bit, Index n) {
   Extreme best = scan(
-      n,
-      [=](Index t, Vl at, Running& best) { best.offer(-load<Vd>(v + t), at, has_bit(side + t, bit)); },
+      n, [=](Index t, Vl at, Running& best) { best.offer(-load<Vd>(v + t), at, has_bit(side + t, bit)); },
       [=](Index t, Extreme& best) {
         if (side[t] & bit) Running::merge(best, -v[t], t);
       });
@@ -237,8 +235,8 @@ struct Hurdle {
 };
 
 template <class T>
-SecondOrder second_order(const double* v, const T* ki, const double* diag, const std::uint8_t* side,
-                         std::uint8_t bit, double m, double diag_i, Index n) {
+SecondOrder second_order(const double* v, const T* ki, const double* diag, const std::uint8_t* side, std::uint8_t bit,
+                         double m, double diag_i, Index n) {
   Vd lowest = splat<Vd>(kInfinity);
   double lowest_tail = kInfinity;
   Hurdle hurdle;
@@ -309,8 +307,7 @@ inline __attribute__((always_inline)) void micro_kernel(const T* panels, Index d
     for (int p = 0; p < P; ++p) __builtin_prefetch(fetch + p * depth * kPanelBytes);
     V x[P][N];
     for (int p = 0; p < P; ++p)
-      for (int n = 0; n < N; ++n)
-        x[p][n] = load<V>(panels + (p * depth + k) * kPanel<T> + n * lanes);
+      for (int n = 0; n < N; ++n) x[p][n] = load<V>(panels + (p * depth + k) * kPanel<T> + n * lanes);
     for (int r = 0; r < R; ++r) {
       const V q = splat<V>(queries[r][k]);
       for (int p = 0; p < P; ++p)
@@ -386,18 +383,18 @@ constexpr int kQueries = DPSVM_VECTOR_BYTES == 16 ? 2 : DPSVM_VECTOR_BYTES == 32
 #endif
 constexpr int kLeftOver = kQueries == 6 ? 4 : kQueries;
 
-void dots_f64(const double* panels, Index n_panels, Index depth, const double* const* queries,
-              Index count, double* out, Index ld) {
+void dots_f64(const double* panels, Index n_panels, Index depth, const double* const* queries, Index count, double* out,
+              Index ld) {
   sums<Product, Vd, kQueries, kLeftOver>(panels, n_panels, depth, queries, count, out, ld);
 }
 
-void dots_f32(const float* panels, Index n_panels, Index depth, const float* const* queries,
-              Index count, float* out, Index ld) {
+void dots_f32(const float* panels, Index n_panels, Index depth, const float* const* queries, Index count, float* out,
+              Index ld) {
   sums<Product, Vf, kQueries, kLeftOver>(panels, n_panels, depth, queries, count, out, ld);
 }
 
-void distances_f64(const double* panels, Index n_panels, Index depth, const double* const* queries,
-                   Index count, double* out, Index ld) {
+void distances_f64(const double* panels, Index n_panels, Index depth, const double* const* queries, Index count,
+                   double* out, Index ld) {
   sums<SquaredDifference, Vd, kQueries, kLeftOver>(panels, n_panels, depth, queries, count, out, ld);
 }
 
@@ -508,8 +505,7 @@ inline __attribute__((always_inline)) void shared_bits(const std::uint64_t* pane
       for (Index from = 0; from < words; from += kCountable) {
         const Index to = words - from < kCountable ? words : from + kCountable;
         Vu bytes = {};
-        for (Index w = from; w < to; ++w)
-          bytes += bits_in_bytes(load<Vu>(panels + w * kBitRows + lane) & query[w]);
+        for (Index w = from; w < to; ++w) bytes += bits_in_bytes(load<Vu>(panels + w * kBitRows + lane) & query[w]);
         total += sum_of_bytes(bytes);
       }
       store_counts(out + lane, total);
@@ -527,8 +523,8 @@ void bits_f32(const std::uint64_t* panels, Index n_panels, Index words, const st
 // exp(x) = 2^n exp(r), r = x - n log 2 in two pieces so that the reduced argument is exact to 2^-70; exp(r) by its
 // Taylor series, whose remainder on |r| <= log(2)/2 is below 5e-18.
 inline __attribute__((always_inline)) Vd exp_vector(Vd x) {
-  const double log2e = 1.4426950408889634074, log2_high = 0x1.62e42fefa0000p-1,
-               log2_low = 0x1.cf79abc9e3b3ap-40, magic = 0x1.8p52;
+  const double log2e = 1.4426950408889634074, log2_high = 0x1.62e42fefa0000p-1, log2_low = 0x1.cf79abc9e3b3ap-40,
+               magic = 0x1.8p52;
   x = x < -708.0 ? splat<Vd>(-708.0) : x;
   const Vd shifted = x * log2e + magic;
   const Vd n = shifted - magic;
@@ -537,16 +533,15 @@ inline __attribute__((always_inline)) Vd exp_vector(Vd x) {
   const Vd r = high - low;
   const Vd lost = (high - r) - low;
   Vd q = splat<Vd>(1.0 / 6227020800.0);
-  for (double c : {1.0 / 479001600.0, 1.0 / 39916800.0, 1.0 / 3628800.0, 1.0 / 362880.0, 1.0 / 40320.0,
-                   1.0 / 5040.0, 1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5})
+  for (double c : {1.0 / 479001600.0, 1.0 / 39916800.0, 1.0 / 3628800.0, 1.0 / 362880.0, 1.0 / 40320.0, 1.0 / 5040.0,
+                   1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5})
     q = q * r + c;
   const Vd y = 1.0 + (r + (r * r * q + lost));
   return (Vd)((Vl)y + ((Vl)shifted << 52));
 }
 
 inline __attribute__((always_inline)) Vf exp_vector(Vf x) {
-  const float log2e = 1.44269504f, log2_high = 0x1.62e400p-1f, log2_low = 0x1.7f7d1cp-20f,
-              magic = 0x1.8p23f;
+  const float log2e = 1.44269504f, log2_high = 0x1.62e400p-1f, log2_low = 0x1.7f7d1cp-20f, magic = 0x1.8p23f;
   const Vi vanishes = x < -87.0f;
   x = vanishes ? splat<Vf>(-87.0f) : x;
   const Vf shifted = x * log2e + magic;
@@ -615,7 +610,7 @@ double dot_f32(const double* a, const float* b, Index n) { return dot_of(a, b, n
 template <class T>
 constexpr RowLoops<T> kRowLoops{update<T>, accumulate<T>, second_order<T>};
 
-constexpr Simd kTable{DPSVM_LEVEL_NAME, argmax,         argmin,         beyond,        kRowLoops<float>, kRowLoops<double>,
-                      dots_f64,         dots_f32,       distances_f64,  sparse_f64,    sparse_f32,       sparse_one_f64,
-                      sparse_one_f32,   bits_f64,       bits_f32,       rbf_f64,       rbf_rounded,      rbf_f32,
-                      dot,              dot_f32};
+constexpr Simd kTable{DPSVM_LEVEL_NAME,  argmax,         argmin,         beyond,        kRowLoops<float>,
+                      kRowLoops<double>, dots_f64,       dots_f32,       distances_f64, sparse_f64,
+                      sparse_f32,        sparse_one_f64, sparse_one_f32, bits_f64,      bits_f32,
+                      rbf_f64,           rbf_rounded,    rbf_f32,        dot,           dot_f32};

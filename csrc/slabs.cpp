@@ -8,10 +8,10 @@ namespace dpsvm {
 namespace {
 
 constexpr Index kUsualBytes = Index{2} << 20;  // of a slab
-constexpr Index kRows = 8;      // whole rows in a slab, where they are long
-constexpr Index kMany = 64;     // slabs there are, where as many rows fit
-constexpr Index kAtFirst = 40;  // slabs allowed before more has proved useful
-constexpr Index kFewest = 3;    // slabs: two hold the rows of a pair, whatever was there before
+constexpr Index kRows = 8;                     // whole rows in a slab, where they are long
+constexpr Index kMany = 64;                    // slabs there are, where as many rows fit
+constexpr Index kAtFirst = 40;                 // slabs allowed before more has proved useful
+constexpr Index kFewest = 3;                   // slabs: two hold the rows of a pair, whatever was there before
 constexpr Index kRowsAtFirst = 256;
 
 }  // namespace

@@ -56,12 +56,12 @@ class Slabs {
 
   Index empty_slab();
 
-  Index size_;                                // entries in a slab
-  Index most_;                                // slabs in the budget
-  Index allowed_;                             // slabs that may be used for now
-  Index missed_ = 0;                          // entries missed since more was allowed
+  Index size_;        // entries in a slab
+  Index most_;        // slabs in the budget
+  Index allowed_;     // slabs that may be used for now
+  Index missed_ = 0;  // entries missed since more was allowed
   std::vector<Slab> slabs_;
-  Index open_ = -1;                           // the slab being filled
+  Index open_ = -1;                            // the slab being filled
   std::map<Index, std::vector<Block>> holes_;  // by length
 };
 

@@ -109,7 +109,7 @@ class Solver {
     s_.set_alpha(j, moved.j);
 
     s_.top[0] = s_.scans.update(s_.v.data(), row_i, s_.y[i] * (moved.i - old_i), row_j, s_.y[j] * (moved.j - old_j),
-                              s_.side.data(), up_bit(0), s_.active);
+                                s_.side.data(), up_bit(0), s_.active);
     if (s_.groups == 2) s_.top[1] = s_.scans.argmax(s_.v.data(), s_.side.data(), up_bit(1), s_.active);
     if (options_.shrinking) {
       if (upper_i != s_.at_upper(i)) move_bound(i);

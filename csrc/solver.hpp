@@ -23,10 +23,10 @@ struct TracePoint {
 };
 
 struct SolverOptions {
-  double tol = 1e-3;           // stop when m - M is below
+  double tol = 1e-3;  // stop when m - M is below
   bool shrinking = true;
-  bool semidefinite = false;   // the kernel has no negative eigenvalues, rounding apart
-  std::int64_t max_iter = -1;  // -1: no limit
+  bool semidefinite = false;     // the kernel has no negative eigenvalues, rounding apart
+  std::int64_t max_iter = -1;    // -1: no limit
   std::int64_t trace_every = 0;  // call `trace` after the first and every so many iterations; 0: never
   std::function<void(const TracePoint&)> trace;
   ThreadPool* pool = nullptr;  // threads that may share the passes over all variables
@@ -38,16 +38,16 @@ inline std::int64_t libsvm_cap(Index variables) { return std::max<std::int64_t>(
 inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 struct SolverResult {
-  std::vector<double> alpha;      // [size] in the problem's order
-  double rho = kUnknown;          // offset: the decision is sum of y a K - rho
-  double r = kUnknown;            // nu machines: half the sum of the two groups' offsets; NaN for the others
+  std::vector<double> alpha;  // [size] in the problem's order
+  double rho = kUnknown;      // offset: the decision is sum of y a K - rho
+  double r = kUnknown;        // nu machines: half the sum of the two groups' offsets; NaN for the others
   double objective = kUnknown;
-  double gap = kUnknown;          // m - M over all variables
-  double range = kUnknown;        // of sum of y a K over the samples
+  double gap = kUnknown;    // m - M over all variables
+  double range = kUnknown;  // of sum of y a K over the samples
   std::int64_t iterations = 0;
-  std::int64_t draws = 0;         // randomised selections
+  std::int64_t draws = 0;  // randomised selections
   StopReason stop_reason = StopReason::stationary;
-  std::string marks;              // see Progress
+  std::string marks;  // see Progress
 };
 
 [[noreturn]] void throw_overflow();

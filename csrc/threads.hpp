@@ -31,7 +31,8 @@ class ThreadPool {
       for (Index k = 0; k < count; ++k) task(k);
       return;
     }
-    start(count, [](const void* t, Index k) { (*static_cast<const Task*>(t))(k); }, &task, idle);
+    start(
+        count, [](const void* t, Index k) { (*static_cast<const Task*>(t))(k); }, &task, idle);
   }
 
   // Calls task(first, last) for ranges of `step` that together make up [0, n), likewise.

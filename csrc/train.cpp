@@ -91,7 +91,8 @@ Fit make_fit(const TrainInput& input, const TrainOptions& options, Watch& watch,
 class Smo {
  public:
   Smo(const Fit& fit, const Task& task, Problem problem, SolverOptions solver, Progress progress, ThreadPool& pool)
-      : fit_(fit), task_(task), problem_(std::move(problem)), solver_(std::move(solver)), progress_(progress), pool_(pool) {
+      : fit_(fit), task_(task), problem_(std::move(problem)), solver_(std::move(solver)), progress_(progress),
+        pool_(pool) {
     SelectorSpec spec = fit.options.selector;
     if (spec.seed) spec.seed = derived_seed(*spec.seed, progress.problem);
     selector_ = make_selector(spec, problem_.size());
@@ -281,8 +282,7 @@ Model one_against_one(const TrainInput& input, const TrainOptions& options, Watc
   for (Index i = 0; i < static_cast<Index>(input.rows.size()); ++i) {
     const double code = input.y[i];
     if (!(code >= 0 && code < static_cast<double>(input.classes)))
-      throw InvalidInput("class code " + std::to_string(code) + " is not in 0 .. " +
-                         std::to_string(input.classes - 1));
+      throw InvalidInput("class code " + std::to_string(code) + " is not in 0 .. " + std::to_string(input.classes - 1));
     members[static_cast<Index>(code)].push_back(i);
   }
   for (const auto& samples : members)

@@ -13,13 +13,13 @@ namespace dpsvm {
 
 struct TrainInput {
   Matrix x;
-  std::vector<Index> rows;          // [n] the samples, each a row of x; for a precomputed kernel, a column too
-  const double* y = nullptr;        // [n] class codes 0 .. classes-1, or regression targets; unused by one-class
-  Index classes = 0;                // classification only
-  const double* weight = nullptr;   // [n] sample weights, positive; null: all 1
+  std::vector<Index> rows;               // [n] the samples, each a row of x; for a precomputed kernel, a column too
+  const double* y = nullptr;             // [n] class codes 0 .. classes-1, or regression targets; unused by one-class
+  Index classes = 0;                     // classification only
+  const double* weight = nullptr;        // [n] sample weights, positive; null: all 1
   const double* class_weight = nullptr;  // [classes]; null: all 1
-  const double* start = nullptr;    // [max(classes - 1, 1)][n] coefficients to continue from, in the layout of
-                                    // Model::dual_coef; null: none
+  const double* start = nullptr;         // [max(classes - 1, 1)][n] coefficients to continue from, in the layout of
+                                         // Model::dual_coef; null: none
 };
 
 enum class Algorithm {
@@ -39,10 +39,10 @@ struct TrainOptions {
 
 // What happened in one problem.
 struct Report {
-  SolverResult result;     // without alpha
-  Index n_sv = 0;          // samples with a nonzero coefficient
-  Index n_bsv = 0;         // of them at their bound
-  double nu = 0.0;         // C-SVC, epsilon-SVR: sum of alpha / (C l); NaN where the bounds differ or it has no meaning
+  SolverResult result;  // without alpha
+  Index n_sv = 0;       // samples with a nonzero coefficient
+  Index n_bsv = 0;      // of them at their bound
+  double nu = 0.0;      // C-SVC, epsilon-SVR: sum of alpha / (C l); NaN where the bounds differ or it has no meaning
   double seconds = 0.0;
   QStatistics kernel;
   std::vector<TracePoint> trace;  // as SolverOptions::trace_every asks

@@ -13,12 +13,12 @@
 namespace dpsvm {
 
 struct Progress {
-  Index problem = 0;           // which binary problem of the fit
-  Index problems = 1;          // of how many
+  Index problem = 0;   // which binary problem of the fit
+  Index problems = 1;  // of how many
   std::int64_t iteration = 0;
   double gap = 0.0;
-  Index active = 0;            // variables not shrunk
-  std::string marks;           // as LIBSVM prints them: . each attempt to shrink, * when all variables are active again
+  Index active = 0;   // variables not shrunk
+  std::string marks;  // as LIBSVM prints them: . each attempt to shrink, * when all variables are active again
 };
 
 // Shared by all threads of one call.
@@ -68,7 +68,7 @@ class Watch {
   std::thread::id owner_ = std::this_thread::get_id();
   std::atomic<bool> cancelled_{false};
   std::mutex mutex_;
-  Progress other_;            // of another thread
+  Progress other_;             // of another thread
   Clock::time_point noted_{};  // when
 };
 

@@ -33,13 +33,13 @@ inline int result() {
 
 #define CHECK_EQUAL(actual, expected) check::report_equal((actual), (expected), __FILE__, __LINE__, #actual)
 
-#define CHECK_THROWS(expression, Error)                                     \
-  do {                                                                      \
-    bool thrown = false;                                                    \
-    try {                                                                   \
-      static_cast<void>(expression);                                        \
-    } catch (const Error&) {                                                \
-      thrown = true;                                                        \
-    }                                                                       \
+#define CHECK_THROWS(expression, Error)                                       \
+  do {                                                                        \
+    bool thrown = false;                                                      \
+    try {                                                                     \
+      static_cast<void>(expression);                                          \
+    } catch (const Error&) {                                                  \
+      thrown = true;                                                          \
+    }                                                                         \
     check::report(thrown, __FILE__, __LINE__, #expression " throws " #Error); \
   } while (false)

@@ -33,9 +33,7 @@ struct Csr {
   std::vector<std::int64_t> columns, offsets;
   Index rows, cols;
 
-  CsrView<double, std::int64_t> view() const {
-    return {values.data(), columns.data(), offsets.data(), rows, cols};
-  }
+  CsrView<double, std::int64_t> view() const { return {values.data(), columns.data(), offsets.data(), rows, cols}; }
 };
 
 inline Csr to_csr(const Cloud& cloud) {

@@ -1,9 +1,8 @@
 // The cache never exceeds its budget, forgets the least recently used row first, and follows exchanges of columns.
-#include "cache.hpp"
-
 #include <algorithm>
 #include <vector>
 
+#include "cache.hpp"
 #include "check.hpp"
 #include "random.hpp"
 

@@ -1,7 +1,6 @@
 // Promises that are kept are no stall, however small; promises that are not are one, but only after much patience.
-#include "descent.hpp"
-
 #include "check.hpp"
+#include "descent.hpp"
 
 using namespace dpsvm;
 

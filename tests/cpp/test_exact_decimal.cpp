@@ -1,6 +1,4 @@
 // Long whole numbers against the library's conversions, which are exact too.
-#include "exact_decimal.hpp"
-
 #include <algorithm>
 #include <cfloat>
 #include <charconv>
@@ -13,6 +11,7 @@
 #include <string>
 
 #include "check.hpp"
+#include "exact_decimal.hpp"
 #include "library.hpp"
 
 namespace {
@@ -96,7 +95,8 @@ void rounds_midpoints_to_even() {
     const std::uint64_t bits = (random() >> 1) % 0x7fefffffffffffff;
     double below;
     std::memcpy(&below, &bits, sizeof below);
-    const long double wide = (static_cast<long double>(below) + static_cast<long double>(std::nextafter(below, kInfinity))) / 2;
+    const long double wide =
+        (static_cast<long double>(below) + static_cast<long double>(std::nextafter(below, kInfinity))) / 2;
     std::snprintf(text, sizeof text, "%.780Le", wide);
     const std::string digits = text;
     const std::size_t end = digits.find('e');
@@ -105,8 +105,10 @@ void rounds_midpoints_to_even() {
 #endif
   }
   const std::string overflow =  // 2^1024 - 2^970
-      "179769313486231580793728971405303415079934132710037826936173778980444968292764750946649017977587207096330286416692"
-      "887910946555547851940402630657488671505820681908902000708383676273854845817711531764475730270069855571366959622842"
+      "1797693134862315807937289714053034150799341327100378269361737789804449682927647509466490179775872070963302864166"
+      "92"
+      "8879109465555478519404026306574886715058206819089020007083836762738548458177115317644757302700698555713669596228"
+      "42"
       "914819860834936475292719074168444365510704342711559699508093042880177904174497792";
   check_read(overflow);
   check_read(overflow.substr(0, overflow.size() - 1) + "." + std::string(900, '9'));
@@ -115,13 +117,26 @@ void rounds_midpoints_to_even() {
 
 void knows_the_ends_of_the_range() {
   const std::string zeros(70000, '0'), nines(5000, '9');
-  for (const std::string& text :
-       {std::string("0"), std::string("0.000e999"), std::string("1e309"), std::string("1e310"), std::string("1e99999999"),
-        std::string("1e-323"), std::string("1e-324"), std::string("1e-325"), std::string("1e-99999999"),
-        std::string("2.4703282292062327e-324"), std::string("2.4703282292062328e-324"),
-        std::string("1.7976931348623158e308"), std::string("1.7976931348623159e308"),
-        std::string("2.2250738585072011e-308"), std::string("2.2250738585072012e-308"), "0." + zeros + "1e70001",
-        "1" + zeros + "e-70000", nines + "e-5000", "0." + nines, "0." + zeros + nines + "e69999"})
+  for (const std::string& text : {std::string("0"),
+                                  std::string("0.000e999"),
+                                  std::string("1e309"),
+                                  std::string("1e310"),
+                                  std::string("1e99999999"),
+                                  std::string("1e-323"),
+                                  std::string("1e-324"),
+                                  std::string("1e-325"),
+                                  std::string("1e-99999999"),
+                                  std::string("2.4703282292062327e-324"),
+                                  std::string("2.4703282292062328e-324"),
+                                  std::string("1.7976931348623158e308"),
+                                  std::string("1.7976931348623159e308"),
+                                  std::string("2.2250738585072011e-308"),
+                                  std::string("2.2250738585072012e-308"),
+                                  "0." + zeros + "1e70001",
+                                  "1" + zeros + "e-70000",
+                                  nines + "e-5000",
+                                  "0." + nines,
+                                  "0." + zeros + nines + "e69999"})
     check_read(text);
   CHECK_EQUAL(written(0.0, 0), "0");
   CHECK_EQUAL(written(-0.0, 17), "-0");

@@ -80,7 +80,9 @@ void fits_at_once_give_the_serial_bits(const Matrix& x, const Cloud& cloud) {
   std::vector<std::vector<Answer>> found(kThreads);
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t)
-    threads.emplace_back([&, t] { for (const Job& job : kJobs) found[t].push_back(answer(job, x, cloud)); });
+    threads.emplace_back([&, t] {
+      for (const Job& job : kJobs) found[t].push_back(answer(job, x, cloud));
+    });
   for (std::thread& thread : threads) thread.join();
   for (const std::vector<Answer>& answers : found) CHECK(answers == serial);
 }

@@ -1,11 +1,10 @@
 // Kernel blocks against the formulas, in every layout, after exchanges and with threads.
-#include "kernel.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "check.hpp"
+#include "kernel.hpp"
 #include "norms.hpp"
 #include "qmatrix.hpp"
 #include "samples.hpp"
@@ -61,8 +60,7 @@ void layouts_agree_to_the_bit(const KernelSpec& spec, double zeros, bool one_hot
     CHECK(a == b);
     for (std::size_t r = 0; r < rows.size(); ++r)
       for (Index j = begin; j < end; ++j) {
-        const double expected =
-            formula(spec, &cloud.x[order[rows[r]] * d], &cloud.x[order[j] * d], d);
+        const double expected = formula(spec, &cloud.x[order[rows[r]] * d], &cloud.x[order[j] * d], d);
         CHECK(std::fabs(a[r * (end - begin) + (j - begin)] - expected) <= 1e-6 * (1 + std::fabs(expected)));
       }
   }
@@ -160,8 +158,7 @@ void rows_begun_short_are_extended_in_blocks() {
   CHECK_EQUAL(q->statistics().evaluations - before, values);
   for (Index i = 0; i < count; ++i) {
     const Row row = q->row(i, n);
-    for (Index t = 0; t < n; ++t)
-      CHECK(std::fabs(row[t] - formula(spec, &cloud.x[i * d], &cloud.x[t * d], d)) < 1e-6);
+    for (Index t = 0; t < n; ++t) CHECK(std::fabs(row[t] - formula(spec, &cloud.x[i * d], &cloud.x[t * d], d)) < 1e-6);
   }
   CHECK_EQUAL(q->statistics().evaluations - before, values);
 }

@@ -1,9 +1,8 @@
 // The solver that keeps w finds the optimum of the solver over all variables, dense or not, from any number of threads.
-#include "linear.hpp"
-
 #include <cmath>
 
 #include "check.hpp"
+#include "linear.hpp"
 #include "row_products.hpp"
 #include "samples.hpp"
 #include "train.hpp"

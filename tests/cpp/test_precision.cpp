@@ -1,9 +1,8 @@
 // Single precision is taken for rows around the origin, and not where its errors exceed what tells rows apart.
-#include "precision.hpp"
-
 #include <cmath>
 
 #include "check.hpp"
+#include "precision.hpp"
 #include "samples.hpp"
 
 using namespace dpsvm;

@@ -28,10 +28,9 @@ struct Outcome {
   std::string error;
 
   bool operator==(const Outcome& other) const {
-    return error == other.error && (!error.empty() || (same(rows.leading, other.rows.leading) &&
-                                                       same(rows.values, other.rows.values) &&
-                                                       rows.columns == other.rows.columns &&
-                                                       rows.offsets == other.rows.offsets));
+    return error == other.error &&
+           (!error.empty() || (same(rows.leading, other.rows.leading) && same(rows.values, other.rows.values) &&
+                               rows.columns == other.rows.columns && rows.offsets == other.rows.offsets));
   }
 
   static bool same(const std::vector<double>& a, const std::vector<double>& b) {
@@ -74,9 +73,9 @@ void accepts_what_the_format_allows() {
   CHECK((plain.rows.values == std::vector<double>{0.5, -20, 1}));
   CHECK((plain.rows.columns == std::vector<std::int32_t>{0, 2, 1}));
   CHECK((plain.rows.offsets == std::vector<std::int64_t>{0, 2, 3}));
-  for (const char* same : {"+1 1:0.5 3:-2e1\r\n-1 2:1\r\n", "+1 1:0.5 3:-2e1\n-1 2:1", "+1 1:0.5 3:-2e1\n-1 2:1\r",
-                           "\n  \t\n# c\n1\t1:.5  3:-20. # x:y\n\n-1 2:1#\n\r\n",
-                           "1 qid:3 1:5e-1 3:-20\n-1 qid:4 2:1"}) {
+  for (const char* same :
+       {"+1 1:0.5 3:-2e1\r\n-1 2:1\r\n", "+1 1:0.5 3:-2e1\n-1 2:1", "+1 1:0.5 3:-2e1\n-1 2:1\r",
+        "\n  \t\n# c\n1\t1:.5  3:-20. # x:y\n\n-1 2:1#\n\r\n", "1 qid:3 1:5e-1 3:-20\n-1 qid:4 2:1"}) {
     CHECK(read(same) == plain);
   }
   CHECK((read("1\n2 \n").rows.offsets == std::vector<std::int64_t>{0, 0, 0}));
@@ -177,15 +176,32 @@ void check_decimal(const std::string& text) {
 
 void rounds_every_decimal_as_the_library_does() {
   const std::string zeros(70000, '0');
-  for (const std::string& text :
-       {std::string("0"), std::string("-0"), std::string("+.5"), std::string("5."), std::string("0e99999"),
-        std::string("-0e-99999"), std::string("9007199254740993"), std::string("9007199254740992e22"),
-        std::string("9007199254740993e22"), std::string("1e23"), std::string("8.5e-23"), std::string("4.9e-324"),
-        std::string("2.4e-324"), std::string("2.5e-324"), std::string("-1e-400"), std::string("1e99999999999999999999"),
-        std::string("1e-99999999999999999999"), std::string("1.7976931348623157e308"),
-        std::string("1.7976931348623159e308"), std::string("2.2250738585072011e-308"),
-        std::string("18446744073709551616"), std::string("0.") + zeros + "1e70001", "1" + zeros + "e-70000",
-        "1" + zeros, "0." + zeros + "1", "0." + zeros + "e70000"}) {
+  for (const std::string& text : {std::string("0"),
+                                  std::string("-0"),
+                                  std::string("+.5"),
+                                  std::string("5."),
+                                  std::string("0e99999"),
+                                  std::string("-0e-99999"),
+                                  std::string("9007199254740993"),
+                                  std::string("9007199254740992e22"),
+                                  std::string("9007199254740993e22"),
+                                  std::string("1e23"),
+                                  std::string("8.5e-23"),
+                                  std::string("4.9e-324"),
+                                  std::string("2.4e-324"),
+                                  std::string("2.5e-324"),
+                                  std::string("-1e-400"),
+                                  std::string("1e99999999999999999999"),
+                                  std::string("1e-99999999999999999999"),
+                                  std::string("1.7976931348623157e308"),
+                                  std::string("1.7976931348623159e308"),
+                                  std::string("2.2250738585072011e-308"),
+                                  std::string("18446744073709551616"),
+                                  std::string("0.") + zeros + "1e70001",
+                                  "1" + zeros + "e-70000",
+                                  "1" + zeros,
+                                  "0." + zeros + "1",
+                                  "0." + zeros + "e70000"}) {
     check_decimal(text);
   }
   Random random(7);
@@ -234,19 +250,57 @@ void writes_numbers_as_printf_does() {
 }
 
 std::string mutate(std::string text, Random& random) {
-  static const std::vector<std::string> tokens = {
-      "nan", "inf", "-", "+", ":", "#", "\n", "\r\n", "\r", " ", "\t", "0:1", "1:", ":1", "qid:", "qid:5", "1e999",
-      "1e-999", "2147483647:1", "2147483648:1", "99999999999999999999:1", "-1:1", "0x1", "1.", ".5", "e5", "1:1:1",
-      "123456789012345678901234567890", "0.1e-22", std::string(1, '\0'), "\xff", "\xef\xbb\xbf", std::string(300, '7')};
+  static const std::vector<std::string> tokens = {"nan",
+                                                  "inf",
+                                                  "-",
+                                                  "+",
+                                                  ":",
+                                                  "#",
+                                                  "\n",
+                                                  "\r\n",
+                                                  "\r",
+                                                  " ",
+                                                  "\t",
+                                                  "0:1",
+                                                  "1:",
+                                                  ":1",
+                                                  "qid:",
+                                                  "qid:5",
+                                                  "1e999",
+                                                  "1e-999",
+                                                  "2147483647:1",
+                                                  "2147483648:1",
+                                                  "99999999999999999999:1",
+                                                  "-1:1",
+                                                  "0x1",
+                                                  "1.",
+                                                  ".5",
+                                                  "e5",
+                                                  "1:1:1",
+                                                  "123456789012345678901234567890",
+                                                  "0.1e-22",
+                                                  std::string(1, '\0'),
+                                                  "\xff",
+                                                  "\xef\xbb\xbf",
+                                                  std::string(300, '7')};
   for (std::size_t edits = 1 + below(random, 4); edits > 0; --edits) {
     const std::size_t at = below(random, text.size() + 1);
     const std::size_t span = below(random, std::min<std::size_t>(text.size() - at, 12) + 1);
     switch (below(random, 5)) {
-      case 0: text.insert(at, tokens[below(random, tokens.size())]); break;
-      case 1: text.erase(at, span); break;
-      case 2: text.insert(at, text.substr(at, span)); break;
-      case 3: text.replace(at, span, tokens[below(random, tokens.size())]); break;
-      default: if (at < text.size()) text[at] = static_cast<char>(random());
+      case 0:
+        text.insert(at, tokens[below(random, tokens.size())]);
+        break;
+      case 1:
+        text.erase(at, span);
+        break;
+      case 2:
+        text.insert(at, text.substr(at, span));
+        break;
+      case 3:
+        text.replace(at, span, tokens[below(random, tokens.size())]);
+        break;
+      default:
+        if (at < text.size()) text[at] = static_cast<char>(random());
     }
   }
   return text;

@@ -1,10 +1,9 @@
 // A pass shared among threads finds what one thread finds, the last of equal values included.
-#include "scans.hpp"
-
 #include <vector>
 
 #include "check.hpp"
 #include "random.hpp"
+#include "scans.hpp"
 
 using namespace dpsvm;
 

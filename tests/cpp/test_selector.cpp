@@ -1,12 +1,11 @@
 // What each rule may pick, from a state made by hand that is never updated.
-#include "selector.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <set>
 
 #include "check.hpp"
 #include "samples.hpp"
+#include "selector.hpp"
 
 using namespace dpsvm;
 

@@ -207,9 +207,7 @@ void shared_bits_agree(void (*count)(const std::uint64_t*, Index, Index, const s
 }
 
 // Distance in units of the last place.
-double ulps(double a, double b) {
-  return std::fabs(a - b) / (std::nextafter(std::fabs(b), kInfinity) - std::fabs(b));
-}
+double ulps(double a, double b) { return std::fabs(a - b) / (std::nextafter(std::fabs(b), kInfinity) - std::fabs(b)); }
 
 void exponentials_agree(const Simd& level, Random& random) {
   for (Index n : {1, 3, 8, 1001}) {

@@ -1,13 +1,12 @@
 // The five machines end optimal and feasible with every selector; shrinking, threads and cache size change nothing that
 // matters; limits stop.
-#include "train.hpp"
-
 #include <cmath>
 #include <numeric>
 
 #include "check.hpp"
 #include "samples.hpp"
 #include "threads.hpp"
+#include "train.hpp"
 
 using namespace dpsvm;
 
@@ -43,8 +42,7 @@ double minimised(const SolverResult& result, Machine machine) {
 
 void every_selector_finds_the_same_optimum() {
   const Cloud cloud = make_cloud(80, 3, 0.2, 11);
-  for (Machine machine :
-       {Machine::c_svc, Machine::nu_svc, Machine::one_class, Machine::epsilon_svr, Machine::nu_svr}) {
+  for (Machine machine : {Machine::c_svc, Machine::nu_svc, Machine::one_class, Machine::epsilon_svr, Machine::nu_svr}) {
     const double expected = minimised(fit(cloud, options_for(machine, "wss2")).reports[0].result, machine);
     for (const Rule* rule : rules()) {
       const SolverResult result = fit(cloud, options_for(machine, rule->name)).reports[0].result;
@@ -156,7 +154,11 @@ void pool_runs_every_task_once_and_passes_errors_on() {
     pool.run(37, [&](Index k) { ++seen[k]; });
     for (int count : seen) CHECK_EQUAL(count, 1);
   }
-  CHECK_THROWS(pool.run(8, [](Index k) { if (k == 5) throw InvalidInput("five"); }), InvalidInput);
+  CHECK_THROWS(pool.run(8,
+                        [](Index k) {
+                          if (k == 5) throw InvalidInput("five");
+                        }),
+               InvalidInput);
 }
 
 }  // namespace

@@ -1,11 +1,10 @@
 // The closed form against a fine search over the feasible segment.
-#include "step.hpp"
-
 #include <cmath>
 #include <limits>
 
 #include "check.hpp"
 #include "random.hpp"
+#include "step.hpp"
 
 using namespace dpsvm;
 

@@ -1,11 +1,10 @@
 // Pools whose workers come late to their jobs: every task is done once, and every pool ends.
-#include "threads.hpp"
-
 #include <atomic>
 #include <stdexcept>
 #include <vector>
 
 #include "check.hpp"
+#include "threads.hpp"
 
 using namespace dpsvm;
 
@@ -32,7 +31,11 @@ void a_pool_may_end_without_a_job() {
 void an_exception_reaches_the_caller_and_the_pool_goes_on() {
   ThreadPool pool(4);
   for (int k = 0; k < 100; ++k) {
-    CHECK_THROWS(pool.run(8, [](Index i) { if (i == 3) throw std::runtime_error("three"); }), std::runtime_error);
+    CHECK_THROWS(pool.run(8,
+                          [](Index i) {
+                            if (i == 3) throw std::runtime_error("three");
+                          }),
+                 std::runtime_error);
     does_every_task_once(pool, 8);
   }
 }
