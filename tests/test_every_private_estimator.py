@@ -26,7 +26,6 @@ from sklearn.model_selection import GridSearchCV
 import dpsvm.frank_wolfe.estimator
 import dpsvm.privacy.model_file
 import dpsvm.privacy.release
-from dpsvm._sklearn import RELEASE
 from dpsvm.admm import NetworkADMM, SharingADMMClassifier, SharingADMMRegressor
 from dpsvm.admm.sharing.privacy import Calibration as SharingCalibration
 from dpsvm.distributed.history import History
@@ -212,10 +211,7 @@ def searches_are_charged_and_warned_of_once(
         search.fit(X, Y, **case.fit)
     told = [one for one in caught if "winner on validation rows" in str(one.message)]
     assert len(ledger.charges) == 4 + refit
-    if RELEASE < (1, 7):  # which starts its workers without what a parent knows of warnings
-        assert told
-    else:
-        assert len(told) == 1
+    assert len(told) == 1
     assert told[0].category is PrivacyLeakWarning
     assert told[0].filename == __file__
 

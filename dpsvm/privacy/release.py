@@ -226,16 +226,16 @@ def warn_if_searched() -> None:
     """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        if frame.f_globals.get("__name__") in _SEARCHES:
-            search = frame.f_locals.get("self")
-            if search is None or search not in _TOLD:
+        searching = frame.f_globals.get("__name__") in _SEARCHES
+        search = frame.f_locals.get("self") if searching else None
+        if search is not None:  # a generator of the search has no self, its fit has
+            if search not in _TOLD:
                 warn_caller(
                     "a search reports the winner on validation rows exactly: every fit is charged, "
                     "but the choice itself is covered by no guarantee. Fit the candidates and take "
                     "dpsvm.privacy.choose, or fix the parameters beforehand.",
                     PrivacyLeakWarning,
                 )
-            if search is not None:
                 _TOLD.add(search)
             return
         frame = frame.f_back

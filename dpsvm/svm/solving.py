@@ -22,8 +22,8 @@ class CoreFit:
     """Trains as often as one fit needs it; all its calls together keep the time limit.
 
     >>> solve = CoreFit(Parameters(machine="one-class", kernel="linear"), threads=1)
-    >>> solve(np.array([[1.0], [2.0]]), None).dual_coef.sum(), len(solve.reports)
-    (np.float64(1.0), 1)
+    >>> float(solve(np.array([[1.0], [2.0]]), None).dual_coef.sum()), len(solve.reports)
+    (1.0, 1)
     """
 
     def __init__(
