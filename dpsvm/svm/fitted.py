@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from dpsvm.rows import FLOAT_TYPES, core_rows, lies_in_rows, rows_to_read
 from dpsvm.svm.expansion import Expansion
 from dpsvm.svm.parameters import CLASSIFIERS, Parameters
+from dpsvm.svm.sklearn_form import to_sklearn
 from dpsvm.svm.voting import pair_dual_coef
 from dpsvm.threads import thread_count
 
@@ -67,8 +68,6 @@ class FittedSVM:
         >>> machine.as_sklearn().predict([[2.0]])
         array(['yes'], dtype='<U3')
         """
-        from dpsvm.svm.interchange import to_sklearn
-
         return to_sklearn(self)
 
     def _kernel_matrix(self, X: Any) -> Any:
