@@ -1,4 +1,4 @@
-"""The charts of a comparison, for ``--html``, ``--plot`` and ``Comparison.plot`` alike."""
+"""The charts of a comparison, for ``--html``, ``--plot`` and ``Results.plot`` alike."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpsvm.comparison.boundary import Boundary, boundary
-from dpsvm.comparison.curves import Curve, curves
+from dpsvm.comparison.results import Results
+from dpsvm.comparison.runs import Run
 from dpsvm.comparison.settings import Setting
 from dpsvm.comparison.summary import Summary
 from dpsvm.comparison.words import undrawn
@@ -23,11 +26,49 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from dpsvm.comparison.comparison import Comparison
-
 Looks = Mapping[str, Look]
 
+POINTS = 240  # of a curve
 _GRAY = "#6b7480"
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Gap and objective of one run after so many steps, from 0 to the last."""
+
+    setting: Setting
+    steps: NDArray[np.int64]
+    gap: NDArray[np.float64]
+    objective: NDArray[np.float64]
+
+
+def curves(comparison: Results, shrinking: bool) -> list[Curve]:
+    """The first run of each setting."""
+    traces = comparison.traces
+    lines = comparison.by_shrinking[shrinking]
+    return [_traced(line.setting, traces[line.setting], line.runs[0]) for line in lines]
+
+
+def _traced(setting: Setting, trace: NDArray[Any], run: Run) -> Curve:
+    # A trace has the gap before a step and the objective after it, which begins at 0.
+    kept = thinned(len(trace) + 1)
+    return Curve(
+        setting,
+        np.append(trace["iteration"] - 1, run.iterations)[kept],
+        np.append(trace["gap"], run.gap)[kept],
+        np.insert(trace["objective"], 0, 0.0)[kept],
+    )
+
+
+def thinned(n: int, points: int = POINTS) -> NDArray[np.intp]:
+    """Positions 0 to n - 1, evenly spaced on a logarithmic axis once there are too many.
+
+    >>> thinned(3).tolist(), len(thinned(100_000)) <= 240
+    ([0, 1, 2], True)
+    """
+    if n <= points:
+        return np.arange(n)
+    return np.unique(np.geomspace(1, n, points).round().astype(np.intp)) - 1
 
 
 def setting_looks(lines: Sequence[Summary]) -> dict[str, Look]:
@@ -165,12 +206,11 @@ def boundary_chart(axes: Axes, found: Boundary, setting: Setting) -> None:
     axes.set(xlabel=f"feature {found.features[0]}", ylabel=f"feature {found.features[1]}")
 
 
-def overview(comparison: Comparison, shrinking: bool | None = None) -> Figure:
+def overview(comparison: Results, shrinking: bool | None = None) -> Figure:
     """iterationRatio, objError, gap and objective for one of the shrinking settings."""
-    lines = comparison.summaries
     if shrinking is None:
-        shrinking = lines[0].setting.shrinking
-    lines = [line for line in lines if line.setting.shrinking == shrinking]
+        shrinking = comparison.summaries[0].setting.shrinking
+    lines = comparison.by_shrinking[shrinking]
     styles, drawn = setting_looks(lines), curves(comparison, shrinking)
     state = "on" if shrinking else "off"
     figure, (ratio, error, gap, objective) = canvas(
@@ -188,7 +228,7 @@ def overview(comparison: Comparison, shrinking: bool | None = None) -> Figure:
     return figure
 
 
-def boundaries(comparison: Comparison) -> Figure | None:
+def boundaries(comparison: Results) -> Figure | None:
     """The two-feature picture, a panel per setting shown; None where there is none to draw."""
     found = boundary(comparison)
     if found is None:
@@ -201,14 +241,14 @@ def boundaries(comparison: Comparison) -> Figure | None:
     return figure
 
 
-def save(comparisons: Sequence[Comparison], folder: str) -> list[Path]:
+def save(comparisons: Sequence[Results], folder: str) -> list[Path]:
     """Write every figure as PNG into a folder, made if need be."""
     Path(folder).mkdir(parents=True, exist_ok=True)
     written, stems = [], set[str]()
     for comparison in comparisons:
         stem = _stem(comparison.data.name, stems)
         figures: dict[str, Figure | None] = {}
-        for shrinking in dict.fromkeys(line.setting.shrinking for line in comparison.summaries):
+        for shrinking in comparison.by_shrinking:
             figures[f"shrinking_{'on' if shrinking else 'off'}"] = overview(comparison, shrinking)
         figures["boundaries"] = boundaries(comparison)
         for name, figure in figures.items():

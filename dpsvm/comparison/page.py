@@ -1,22 +1,18 @@
-"""Comparisons as one HTML page."""
+"""Resultss as one HTML page."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpsvm.comparison import charts, words
 from dpsvm.comparison.boundary import boundary
-from dpsvm.comparison.curves import curves
-from dpsvm.comparison.records import configuration
+from dpsvm.comparison.results import Plan, Results
 from dpsvm.comparison.summary import Summary
 from dpsvm.report import html
 from dpsvm.report.picture import canvas, svg
-
-if TYPE_CHECKING:
-    from dpsvm.comparison.comparison import Comparison, Plan
 
 _TITLE = "Working-set selectors against wss2"
 _LEAD = (
@@ -26,7 +22,7 @@ _LEAD = (
 )
 
 
-def page(comparisons: Sequence[Comparison], failures: Sequence[str] = ()) -> str:
+def page(comparisons: Sequence[Results], failures: Sequence[str] = ()) -> str:
     """The whole page."""
     facts = [html.row(words.data_cells(one.data.facts)) for one in comparisons]
     body = [html.heading(2, "Data"), html.table("Data", words.data_columns(), facts)]
@@ -36,18 +32,18 @@ def page(comparisons: Sequence[Comparison], failures: Sequence[str] = ()) -> str
     return html.document(_TITLE, _LEAD, body, _facts(comparisons[0].plan))
 
 
-def _chapter(comparison: Comparison) -> Iterator[str]:
+def _chapter(comparison: Results) -> Iterator[str]:
     yield f"<section>{html.heading(2, comparison.data.name)}"
-    for shrinking in dict.fromkeys(line.setting.shrinking for line in comparison.summaries):
+    for shrinking in comparison.by_shrinking:
         yield from _block(comparison, shrinking)
     yield from _boundaries(comparison)
     yield "</section>"
 
 
-def _block(comparison: Comparison, shrinking: bool) -> Iterator[str]:
+def _block(comparison: Results, shrinking: bool) -> Iterator[str]:
     """Tables, notes and charts of one shrinking setting."""
-    lines = [one for one in comparison.summaries if one.setting.shrinking == shrinking]
-    both = len({one.setting.shrinking for one in comparison.summaries}) > 1
+    lines = comparison.by_shrinking[shrinking]
+    both = len(comparison.by_shrinking) > 1
     state = f", shrinking {words.state(shrinking)}" if both else ""
     looks = charts.setting_looks(comparison.summaries)
 
@@ -85,7 +81,7 @@ def _block(comparison: Comparison, shrinking: bool) -> Iterator[str]:
             ("objError", "logarithmic; bars span the runs", error),
         ]
     )
-    drawn, tol = curves(comparison, shrinking), comparison.plan.parameters.tol
+    drawn, tol = charts.curves(comparison, shrinking), comparison.plan.parameters.tol
     yield html.heading(3, f"Convergence{state}", "of each first run")
     yield html.key({line.setting.label: looks[line.setting.label] for line in lines})
     gap = f"a dot where the run stopped; dashed: the tolerance, {tol:g}"
@@ -109,7 +105,7 @@ def _block(comparison: Comparison, shrinking: bool) -> Iterator[str]:
             yield from table(f"Scores {place}", aside, words.SCORE_COLUMNS, cells, scored)
 
 
-def _boundaries(comparison: Comparison) -> Iterator[str]:
+def _boundaries(comparison: Results) -> Iterator[str]:
     found = boundary(comparison)
     if found is None:
         return
@@ -143,7 +139,7 @@ def _notes(notes: Sequence[str]) -> str:
 
 
 def _facts(plan: Plan) -> dict[str, str]:
-    facts = configuration(plan)
+    facts = plan.configuration()
     numbers = ", ".join(f"{name} {value}" for name, value in facts["parameters"].items())
     versions = ", ".join(f"{name} {value}" for name, value in facts["versions"].items())
     return {

@@ -1,18 +1,17 @@
-"""The columns and cells that the terminal and the page share."""
+"""A comparison in words: the columns and cells of its tables, and the text for a terminal."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+import textwrap
+from collections.abc import Iterable, Sequence
 
 from dpsvm.comparison.dataset import Facts
+from dpsvm.comparison.results import Results
 from dpsvm.comparison.settings import Setting
 from dpsvm.comparison.summary import Spread, Summary
 
-if TYPE_CHECKING:
-    from dpsvm.comparison.comparison import Comparison
-
+WIDTH = 80  # of a terminal
 ITERATION_COLUMNS = (
     "selector",
     "runs",
@@ -102,7 +101,7 @@ def number(value: float, form: str) -> str:
     return "-" if math.isnan(value) else format(value, form)
 
 
-def shrinking_title(comparison: Comparison, shrinking: bool) -> str:
+def shrinking_title(comparison: Results, shrinking: bool) -> str:
     """The kernel, its numbers and the solver's, in a few words."""
     p = comparison.plan.parameters
     words = [f"{p.kernel} kernel", f"C={p.C:g}", f"tol={p.tol:g}"]
@@ -111,7 +110,7 @@ def shrinking_title(comparison: Comparison, shrinking: bool) -> str:
     return ", ".join([*words, f"shrinking {state(shrinking)}"])
 
 
-def undrawn(comparison: Comparison, drawn: Iterable[Setting]) -> str:
+def undrawn(comparison: Results, drawn: Iterable[Setting]) -> str:
     """What pictures of some settings leave out; nothing is left out unsaid."""
     shown = list(drawn)
     labels = {one.label for one in shown}
@@ -126,3 +125,51 @@ def undrawn(comparison: Comparison, drawn: Iterable[Setting]) -> str:
 def state(shrinking: bool) -> str:
     """Shrinking in a word."""
     return "on" if shrinking else "off"
+
+
+def table_text(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Aligned lines: the first column to the left, the others to the right.
+
+    Columns that do not fit into WIDTH stand below, beside the first column again.
+
+    >>> print("\\n".join(table_text(["name", "n"], [["a", "10"], ["bcd", "5"]])))
+    name   n
+    ----  --
+    a     10
+    bcd    5
+    """
+    cells = [list(columns), *map(list, rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    fitting = sum(sum(widths[:k]) + 2 * (k - 1) <= WIDTH for k in range(1, len(widths) + 1))
+    if 1 < fitting < len(widths):
+        below = [[first, *others[fitting - 1 :]] for first, *others in cells]
+        above = [row[:fitting] for row in cells]
+        return [*table_text(above[0], above[1:]), "", *table_text(below[0], below[1:])]
+    cells.insert(1, ["-" * width for width in widths])
+    lines = []
+    for first, *others in cells:
+        aligned = [text.rjust(width) for text, width in zip(others, widths[1:], strict=True)]
+        lines.append("  ".join([first.ljust(widths[0]), *aligned]).rstrip())
+    return lines
+
+
+def comparison_text(comparison: Results) -> str:
+    """The data, then iterations, where they ended and scores, for each shrinking setting."""
+    parts = [table_text(data_columns(), [data_cells(comparison.data.facts)])]
+    for shrinking, lines in comparison.by_shrinking.items():
+        title = shrinking_title(comparison, shrinking)
+        rows = [iteration_cells(line) for line in lines]
+        parts.append([f"Iterations: {title}", *table_text(ITERATION_COLUMNS, rows)])
+        rows = [solution_cells(line) for line in lines]
+        parts.append(["Where it ended", *table_text(SOLUTION_COLUMNS, rows)])
+        for where, place in SCORE_WHERE.items():
+            scored = [line for line in lines if line.scores(where) is not None]
+            if scored:
+                rows = [score_cells(line, where) for line in scored]
+                parts.append([f"Scores {place}", *table_text(SCORE_COLUMNS, rows)])
+        parts.append([line for note in comparison.notes(shrinking) for line in _wrapped(note)])
+    return "\n\n".join("\n".join(part) for part in parts if part)
+
+
+def _wrapped(note: str) -> list[str]:
+    return textwrap.wrap(note, WIDTH, initial_indent="* ", subsequent_indent="  ")
