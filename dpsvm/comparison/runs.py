@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,12 +15,13 @@ from dpsvm._version import __version__
 from dpsvm.comparison.dataset import Dataset
 from dpsvm.comparison.scores import Scores
 from dpsvm.comparison.settings import Setting
+from dpsvm.progress import Monitor
 from dpsvm.rows import core_rows
+from dpsvm.svm.expansion import Expansion
 from dpsvm.svm.parameters import Parameters
 from dpsvm.svm.validation import GlibcRandom, folds
 
 Floats = NDArray[np.float64]
-Monitor = Callable[[Mapping[str, Any]], bool]
 
 LINEAR = Parameters(kernel="linear")
 """The paper's machine: linear, C = 1, tol = 1e-3."""
@@ -135,16 +136,8 @@ class Task:
         return solution
 
     def _raw_decisions(self, data: Dataset, solution: Solution, X: Any) -> Floats:
-        return _core.decision_values(
-            X,
-            core_rows(data.X[solution.support]),
-            solution.dual_coef,
-            solution.rho,
-            solution.n_support,
-            machine="c-svc",
-            decision_range=np.array([solution.reports[0].decision_range]),
-            **self.parameters().kernel_options(),
-        )[:, 0]
+        machine = Expansion.of(self.parameters(), solution, data.X)
+        return machine.decision_values(X, threads=1)[:, 0]
 
     def _scores(self, data: Dataset, solution: Solution, judged: Dataset) -> Scores:
         return _measure(judged, self._raw_decisions(data, solution, judged.X))

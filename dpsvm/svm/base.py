@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from copy import copy
+from functools import wraps
+from inspect import Parameter, signature
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,16 +24,16 @@ from dpsvm._sklearn import CallbackSupportMixin, one_of
 from dpsvm.progress import solver_progress
 from dpsvm.rows import FLOAT_TYPES, lies_in_rows, rows_to_read, scale_gamma
 from dpsvm.svm.callbacks import Subtasks, print_reports
-from dpsvm.svm.fitted import FittedSVM, Floats, Kernel
+from dpsvm.svm.fitted import FittedSVM, Floats
 from dpsvm.svm.parameters import CLASSIFIERS, TABLE, Parameters
 from dpsvm.svm.patience import Patience, stall_notice
 from dpsvm.svm.selectors import NUMBERS, SELECTORS
 from dpsvm.svm.solving import NOT_FINITE, CoreFit
-from dpsvm.svm.warm_start import Previous
 from dpsvm.threads import thread_count
 from dpsvm.warnings import PrivacyLeakWarning
 
 Rows = NDArray[np.intp]
+Init = TypeVar("Init", bound=Callable[..., None])
 RandomState = int | np.random.RandomState | None
 
 # From a warning in _fit to the caller of fit: _fit, fit, scikit-learn's wrapper of fit, the caller.
@@ -46,8 +49,39 @@ def constraints(*names: str) -> dict[str, list[Any]]:
     return {name: [one.to_sklearn() for one in TABLE[name].allowed] for name in names}
 
 
+def keeps_its_parameters(init: Init) -> Init:
+    """Make an ``__init__`` keep each of its parameters under its name, as scikit-learn asks.
+
+    Besides those it names, they are the numbers that selectors read.
+    """
+    own = signature(init)
+    taken = {name: one for name, one in own.parameters.items() if one.kind is one.KEYWORD_ONLY}
+    for name, number in NUMBERS.items():
+        taken[name] = Parameter(name, Parameter.KEYWORD_ONLY, default=number.default)
+
+    @wraps(init)
+    def keep(self: Any, /, *positional: Any, **given: Any) -> None:
+        init(self, *positional, **given)  # its own words for a call that has these
+        if unknown := given.keys() - taken:
+            kind, name = type(self).__name__, min(unknown)
+            raise TypeError(f"{kind}.__init__() got an unexpected keyword argument {name!r}")
+        for name, one in taken.items():
+            setattr(self, name, given.get(name, one.default))
+
+    first = own.parameters["self"]
+    keep.__signature__ = own.replace(parameters=[first, *taken.values()])  # type: ignore[attr-defined]
+    return cast(Init, keep)
+
+
 class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     """A support vector machine trained by the core."""
+
+    gamma: float | str
+    tol: float
+    verbose: bool
+    random_state: RandomState
+    selector: str
+    warm_start: bool
 
     _settings: ClassVar[tuple[str, ...]] = (  # parameters handed to the core as they are
         "degree", "coef0", "tol", "shrinking", "cache_size", "max_iter", "time_limit",
@@ -66,47 +100,6 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
             None,
         ],
     }
-
-    def __init__(
-        self,
-        *,
-        kernel: Kernel,
-        degree: int,
-        gamma: float | str,
-        coef0: float,
-        shrinking: bool,
-        tol: float,
-        cache_size: float,
-        verbose: bool,
-        max_iter: int,
-        random_state: RandomState,
-        solver: str,
-        selector: str,
-        time_limit: float | None,
-        n_jobs: int | None,
-        warm_start: bool,
-        **numbers: float,
-    ) -> None:
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.solver = solver
-        self.selector = selector
-        self.time_limit = time_limit
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        for name, number in NUMBERS.items():
-            setattr(self, name, numbers.pop(name, number.default))
-        if numbers:
-            kind, name = type(self).__name__, min(numbers)
-            raise TypeError(f"{kind}.__init__() got an unexpected keyword argument {name!r}")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -137,7 +130,7 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
 
     def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Self:
         threads = thread_count(self.n_jobs)
-        before = self._previous() if self.warm_start else None
+        before = copy(self) if self.warm_start and self.__sklearn_is_fitted__() else None
         self.__dict__.pop("_parameters", None)  # a fit that fails leaves no fitted machine
         for notice, category in self._notices():
             warnings.warn(notice, category, stacklevel=_CALLER)
@@ -145,7 +138,8 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
         weight, kept = _kept_weights(sample_weight, _num_samples(rows))
         targets = self._targets(y_checked, kept)
         parameters = self._resolve_parameters(rows)
-        alpha = None if before is None else self._start(before, rows, kept, parameters.C)
+        alpha = None if before is None else before._coefficients_for(self, rows, parameters.C)
+        alpha = alpha if alpha is None or kept is None else alpha[:, kept]
         problem = self._problem(rows)
 
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
@@ -174,23 +168,6 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
         kernel = "precomputed" if callable(self.kernel) else self.kernel
         notice = SELECTORS[self.selector].notice(self, kernel)
         return [] if notice is None else [(notice, PrivacyLeakWarning)]
-
-    def _previous(self) -> Previous | None:
-        """Return what the last fit left, if there was one."""
-        if not self.__sklearn_is_fitted__():
-            return None
-        return Previous(
-            self._expansion(),
-            self.support_,
-            self.shape_fit_[0],
-            getattr(self, "classes_", None),
-            getattr(self, "_mostly_bounded", False),  # not told by scikit-learn's machines
-        )
-
-    def _start(self, before: Previous, rows: Any, kept: Rows | None, C: float) -> Floats | None:
-        """Return the coefficients to continue from, for the rows kept."""
-        table = before.coefficients(_num_samples(rows), getattr(self, "classes_", None), C)
-        return table if table is None or kept is None else table[:, kept]
 
     def _calibrate(
         self,

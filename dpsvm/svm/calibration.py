@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsvm.svm.expansion import Expansion
-from dpsvm.svm.platt import held_out_sigmoid
+from dpsvm.svm.probability import held_out_sigmoid
 from dpsvm.svm.solving import CoreFit
 from dpsvm.svm.validation import MersenneRandom, Rows
 
@@ -59,61 +60,41 @@ def pair_sigmoids(
     return a, b
 
 
+@dataclass(frozen=True, eq=False)
 class _Folds:
     """The machines that tell one pair of classes apart, trained without some of its rows."""
 
-    def __init__(
-        self,
-        solve: CoreFit,
-        problem: Any,
-        rows: Rows,  # of the pair
-        positive: NDArray[np.bool_],  # which of them are of its first class
-        weight: Floats | None,
-        class_weight: Floats,  # of the second class and of the first
-    ) -> None:
-        self.positive = positive
-        self._solve = solve
-        self._problem = problem
-        self._rows = rows
-        self._weight = weight
-        self._class_weight = class_weight
+    solve: CoreFit
+    problem: Any
+    rows: Rows  # of the pair
+    positive: NDArray[np.bool_]  # which of them are of its first class
+    weight: Floats | None
+    class_weight: Floats  # of the second class and of the first
 
     def decide(self, trained: Rows, held_out: Rows) -> Floats:
         """Return the decisions on the rows held out, positive for the first class."""
         if not len(held_out):
             return np.empty(0)
         positive = self.positive[trained]
-        weight = None if self._weight is None else self._weight[trained]
-        solution = self._solve(
-            self._problem,
+        weight = None if self.weight is None else self.weight[trained]
+        solution = self.solve(
+            self.problem,
             positive.astype(np.float64),
-            rows=self._rows[trained],
+            rows=self.rows[trained],
             weight=weight,
-            class_weight=self._class_weight,
+            class_weight=self.class_weight,
             nu=self._nu(positive, weight),
         )
-        parameters = self._solve.parameters
-        vectors = None if parameters.kernel == "precomputed" else self._problem[solution.support]
-        machine = Expansion(
-            parameters,
-            support=solution.support,
-            support_vectors=vectors,
-            n_support=solution.n_support,
-            dual_coef=solution.dual_coef,
-            rho=solution.rho,
-            columns=self._problem.shape[1],
-            n_classes=2,
-            decision_range=np.array([solution.reports[0].decision_range]),
-        )
-        asked = self._problem[self._rows[held_out]]
-        return -machine.decision_values(asked, threads=self._solve.threads)[:, 0]
+        machine = Expansion.of(self.solve.parameters, solution, self.problem)
+        asked = self.problem[self.rows[held_out]]
+        return -machine.decision_values(asked, threads=self.solve.threads)[:, 0]
 
     def _nu(self, positive: NDArray[np.bool_], weight: Floats | None) -> float | None:
         """Return nu, lowered where the fold has too few rows of one class for it."""
-        if self._solve.parameters.machine != "nu-svc":
+        if self.solve.parameters.machine != "nu-svc":
             return None
         weight = np.ones(len(positive)) if weight is None else weight
         scarce = min(weight[positive].sum(), weight[~positive].sum())
         largest = float(2.0 * scarce / weight.sum())
-        nu = self._solve.parameters.nu
+        nu = self.solve.parameters.nu
         return nu if nu < largest else _NU_SHARE * largest

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
@@ -9,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from dpsvm.rows import FLOAT_TYPES, core_rows, lies_in_rows, rows_to_read
 from dpsvm.svm.expansion import Expansion
@@ -105,6 +106,23 @@ class FittedSVM:
             name = type(self).__name__
             message = f"The internal representation of {name} was altered: {error}"
             raise ValueError(message) from None
+
+    def _coefficients_for(self, fit: FittedSVM, rows: Any, C: float) -> Floats | None:
+        """Return the coefficient of every row for a new fit to continue from; None if it cannot.
+
+        With a new C those at their bounds move along, so where most are, all are scaled with C.
+        """
+        n_rows, classes = _num_samples(rows), getattr(fit, "classes_", ())
+        if n_rows != self.shape_fit_[0] or not np.array_equal(
+            getattr(self, "classes_", ()), classes
+        ):
+            return None
+        expansion = self._expansion()
+        bounded = getattr(self, "_mostly_bounded", False)  # not told by scikit-learn's machines
+        factor = C / self._parameters.C if bounded and math.isfinite(C) else 1.0
+        table = np.zeros((len(expansion.dual_coef), n_rows))
+        table[:, self.support_] = factor * expansion.dual_coef
+        return table
 
     def _decisions(self, X: Any) -> Floats:
         """Return the decision of every pair, of shape (n_samples, pairs), in LIBSVM's signs."""

@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 
 from dpsvm import _core
 from dpsvm._result import Report, Solution
+from dpsvm.progress import Monitor
 from dpsvm.svm.model import Model
 from dpsvm.svm.parameters import CLASSIFIERS, Parameters
-from dpsvm.svm.platt import PROBABILITY_FOLDS, held_out_sigmoid
-from dpsvm.svm.probability import laplace_scale
+from dpsvm.svm.probability import PROBABILITY_FOLDS, held_out_sigmoid, laplace_scale
 from dpsvm.svm.validation import GlibcRandom, Rows, folds
 
 Floats = NDArray[np.float64]
-Monitor = Callable[[Mapping[str, Any]], bool]
 
 
 @dataclass(frozen=True, eq=False)
