@@ -6,7 +6,12 @@ import sys
 import warnings
 from types import FrameType
 
-_OURS = ("dpsvm.", "sklearn.", "joblib.")  # what stands between a warning and whoever it is for
+_OURS = (
+    "dpsvm.",
+    "sklearn.",
+    "joblib.",
+    "contextlib.",
+)  # what stands between a warning and whoever it is for
 
 
 class PrivacyLeakWarning(RuntimeWarning):

@@ -14,7 +14,7 @@ from dpsvm.cli.outputs import require_matplotlib
 from dpsvm.comparison import Comparison, Dataset, Journal, Plan, Run, Setting, grid, results
 from dpsvm.comparison.page import page
 from dpsvm.data import atomic_write, load_libsvm
-from dpsvm.report.progress import runs_progress
+from dpsvm.progress import runs_progress
 from dpsvm.svm.parameters import Parameters
 from dpsvm.svm.selectors import NUMBERS
 
