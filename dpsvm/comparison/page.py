@@ -25,7 +25,7 @@ _LEAD = (
 def page(comparisons: Sequence[Results], failures: Sequence[str] = ()) -> str:
     """The whole page."""
     facts = [html.row(words.data_cells(one.data.facts)) for one in comparisons]
-    body = [html.heading(2, "Data"), html.table("Data", words.data_columns(), facts)]
+    body = [html.heading(2, "Data"), html.table("Data", words.DATA_COLUMNS, facts)]
     for comparison in comparisons:
         body += _chapter(comparison)
     body += [f'<p class="failed">{escape(failure)}</p>' for failure in failures]

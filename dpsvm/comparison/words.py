@@ -12,6 +12,8 @@ from dpsvm.comparison.settings import Setting
 from dpsvm.comparison.summary import Spread, Summary
 
 WIDTH = 80  # of a terminal
+DATA_COLUMNS = ("data", "rows", "features", "range", "imbalance ratio")
+"""As in the paper's Table 2."""
 ITERATION_COLUMNS = (
     "selector",
     "runs",
@@ -40,11 +42,6 @@ SCORE_WHERE = {
     "test": "on the held-out file",
 }
 _SCORES = ("auc", "auc_stable", "accuracy", "precision", "recall", "f1", "mcc")
-
-
-def data_columns() -> list[str]:
-    """The columns of the data table, as in the paper's Table 2."""
-    return ["data", "rows", "features", "range", "imbalance ratio"]
 
 
 def data_cells(facts: Facts) -> list[str]:
@@ -155,7 +152,7 @@ def table_text(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[st
 
 def comparison_text(comparison: Results) -> str:
     """The data, then iterations, where they ended and scores, for each shrinking setting."""
-    parts = [table_text(data_columns(), [data_cells(comparison.data.facts)])]
+    parts = [table_text(DATA_COLUMNS, [data_cells(comparison.data.facts)])]
     for shrinking, lines in comparison.by_shrinking.items():
         title = shrinking_title(comparison, shrinking)
         rows = [iteration_cells(line) for line in lines]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from copy import copy
-from functools import wraps
+from functools import partial, wraps
 from inspect import Parameter, signature
 from numbers import Integral
 from typing import Any, ClassVar, Self, TypeVar, cast
@@ -23,12 +24,11 @@ from dpsvm._result import Report, Solution
 from dpsvm._sklearn import CallbackSupportMixin, one_of
 from dpsvm.progress import solver_progress
 from dpsvm.rows import FLOAT_TYPES, lies_in_rows, rows_to_read, scale_gamma
-from dpsvm.svm.callbacks import Subtasks, print_reports
 from dpsvm.svm.fitted import FittedSVM, Floats
+from dpsvm.svm.monitors import Patience, Subtasks, print_reports, stall_notice
 from dpsvm.svm.parameters import CLASSIFIERS, TABLE, Parameters
-from dpsvm.svm.patience import Patience, stall_notice
 from dpsvm.svm.selectors import NUMBERS, SELECTORS
-from dpsvm.svm.solving import NOT_FINITE, CoreFit
+from dpsvm.svm.solving import CoreFit
 from dpsvm.threads import thread_count
 from dpsvm.warnings import PrivacyLeakWarning
 
@@ -38,6 +38,8 @@ RandomState = int | np.random.RandomState | None
 
 # From a warning in _fit to the caller of fit: _fit, fit, scikit-learn's wrapper of fit, the caller.
 _CALLER = 4
+
+_NOT_FINITE = "The dual coefficients or intercepts are not finite"
 
 
 def constraints(*names: str) -> dict[str, list[Any]]:
@@ -147,11 +149,13 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, **data)
         with (
+            _familiar_words(),
             solver_progress(shown=bool(self.verbose)) as display,
             Subtasks(self, context, display, data) as subtasks,
         ):
             monitor = Patience(subtasks.monitor, tol=self.tol, tell=_warn_while_fitting)
-            solve = CoreFit(parameters, threads=threads, seed=self._seed(), monitor=monitor)
+            watch = partial(nullcontext, monitor)
+            solve = CoreFit(parameters, threads=threads, seed=self._seed(), watch=watch)
             by_class = getattr(self, "class_weight_", None)
             solution = solve(
                 problem, targets, rows=kept, weight=weight, class_weight=by_class, alpha=alpha
@@ -257,7 +261,7 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
         """Set the fitted attributes."""
         if not (np.isfinite(solution.dual_coef).all() and np.isfinite(solution.rho).all()):
             raise ValueError(
-                f"{NOT_FINITE}. The input data may contain large values and need to be "
+                f"{_NOT_FINITE}. The input data may contain large values and need to be "
                 "preprocessed."
             )
         sign = -1.0 if self._two_classes() else 1.0
@@ -277,19 +281,31 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
 
     def _keep_reports(self, solution: Solution) -> None:
         reports = solution.reports
-        one = len(reports) == 1
+
+        def of_each(name: str) -> Any:
+            values = [getattr(report, name) for report in reports]
+            return values[0] if len(values) == 1 else np.array(values)
+
         iterations = np.array([report.iterations for report in reports], dtype=np.int64)
-        reasons = np.array([report.stop_reason for report in reports])
-        gaps = np.array([report.gap for report in reports])
-        objectives = np.array([report.objective for report in reports])
         self.n_iter_ = iterations if self._machine in CLASSIFIERS else int(iterations[0])
-        self.stop_reason_ = str(reasons[0]) if one else reasons
-        self.dual_gap_ = float(gaps[0]) if one else gaps
-        self.objective_ = float(objectives[0]) if one else objectives
+        self.stop_reason_ = of_each("stop_reason")
+        self.dual_gap_ = of_each("gap")
+        self.objective_ = of_each("objective")
         self._decision_range = np.array([report.decision_range for report in reports])
         self._mostly_bounded = sum(2 * report.n_bsv - report.n_sv for report in reports) > 0
         self.n_selections_ = sum(report.n_selections for report in reports)
         self.privacy_guarantee_ = None
+
+
+@contextmanager
+def _familiar_words() -> Iterator[None]:
+    """Say the core's refusal of numbers too large for it in words scikit-learn's users know."""
+    try:
+        yield
+    except ValueError as error:
+        if "single precision" in str(error):
+            raise ValueError(f"{_NOT_FINITE}: {error}") from None
+        raise
 
 
 def _warn_while_fitting(text: str) -> None:

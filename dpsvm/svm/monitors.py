@@ -1,10 +1,13 @@
-"""What a user is told of a fit that takes long, while it goes on, and of one that got stuck."""
+"""Who listens to the core while it works, and what is said of a fit, meanwhile and at its end."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
+from dpsvm._result import Report
 from dpsvm.progress import Monitor
 
 MANY = 10_000_000
@@ -14,6 +17,55 @@ ADVICE = (
     "scale the features (StandardScaler or MinMaxScaler), lower C or the degree, or take a larger "
     "tol"
 )
+
+
+class Subtasks:
+    """The core's ``monitor`` as subtasks of a fit: each lasts from one call to the next.
+
+    Used as a context manager, so that the last subtask ends too. A callback that returns True at
+    the end of a subtask cancels the training.
+    """
+
+    def __init__(self, estimator: Any, context: Any, display: Monitor | None, data: Any) -> None:
+        self._estimator = estimator
+        self._context = context
+        self._display = display
+        self._data = data
+        self._task: Any = None
+        self._has_callbacks = hasattr(estimator, "_skl_callbacks")
+
+    @property
+    def monitor(self) -> Monitor | None:
+        """What to hand to the core: None, which costs nothing, when nobody listens."""
+        return self._step if self._has_callbacks else self._display
+
+    def __enter__(self) -> Self:
+        if self._has_callbacks:
+            self._begin()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._has_callbacks and error is None:
+            self._end()
+
+    def _step(self, progress: Mapping[str, Any]) -> bool:
+        if self._display is not None:
+            self._display(progress)
+        cancelled = self._end()
+        self._begin()
+        return cancelled
+
+    def _begin(self) -> None:
+        self._task = self._context.subcontext(task_name="solve")
+        self._task.call_on_fit_task_begin(estimator=self._estimator, **self._data)
+
+    def _end(self) -> bool:
+        return bool(self._task.call_on_fit_task_end(estimator=self._estimator, **self._data))
 
 
 class Patience:
@@ -55,6 +107,20 @@ class Patience:
             f"{progress['iteration']:,} iterations, and the optimality gap is "
             f"{progress['gap']:.3g}{earlier}, where tol={self._tol:g} is asked; the fit goes on. "
             f"To get there sooner, {ADVICE}; max_iter and time_limit end it."
+        )
+
+
+def print_reports(name: str, reports: tuple[Report, ...]) -> None:
+    """Print one line per solved problem to standard error.
+
+    >>> print_reports("SVC", ())
+    """
+    for number, report in enumerate(reports, start=1):
+        print(
+            f"[{name}] problem {number}/{len(reports)}: {report.iterations} iterations, "
+            f"objective {report.objective:.6g}, gap {report.gap:.3g}, {report.n_sv} support "
+            f"vectors ({report.n_bsv} bounded), {report.stop_reason}, {report.seconds:.3f} s",
+            file=sys.stderr,
         )
 
 
