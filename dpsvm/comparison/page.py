@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from html import escape
 from typing import Any
 
 from dpsvm.comparison import charts, words
 from dpsvm.comparison.boundary import boundary
 from dpsvm.comparison.results import Plan, Results
-from dpsvm.comparison.summary import Summary
-from dpsvm.report import html
+from dpsvm.report import html, palette
 from dpsvm.report.picture import canvas, svg
 
 _TITLE = "Working-set selectors against wss2"
@@ -45,26 +43,23 @@ def _block(comparison: Results, shrinking: bool) -> Iterator[str]:
     lines = comparison.by_shrinking[shrinking]
     both = len(comparison.by_shrinking) > 1
     state = f", shrinking {words.state(shrinking)}" if both else ""
-    looks = charts.setting_looks(comparison.summaries)
+    looks = palette.looks(line.setting.label for line in comparison.summaries)
 
-    def table(
-        title: str,
-        aside: str,
-        columns: Sequence[str],
-        cells: Callable[[Summary], list[str]],
-        shown: Sequence[Summary] = lines,
-    ) -> Iterator[str]:
+    def shown(table: words.Table) -> Iterator[str]:
         rows = [
-            html.row(cells(one), looks[one.setting.label], "reference" * one.setting.is_reference)
-            for one in shown
+            html.row(
+                table.cells(one),
+                looks[one.setting.label],
+                "reference" * one.setting.is_reference,
+            )
+            for one in table.lines
         ]
-        yield html.heading(3, f"{title}{state}", aside)
-        yield html.table(f"{comparison.data.name}: {title}", columns, rows)
+        yield html.heading(3, f"{table.title}{state}", table.aside)
+        yield html.table(f"{comparison.data.name}: {table.title}", list(table.columns), rows)
 
-    title = words.shrinking_title(comparison, shrinking)
-    yield from table("Iterations", title, words.ITERATION_COLUMNS, words.iteration_cells)
-    ended = "gap: lowest to highest of the runs"
-    yield from table("Where it ended", ended, words.SOLUTION_COLUMNS, words.solution_cells)
+    iterations, ended, *scores = words.tables(comparison, shrinking)
+    yield from shown(iterations)
+    yield from shown(ended)
     yield _notes(comparison.notes(shrinking))
 
     def picture(kind: str, draw: Callable[..., None], *given: Any, height: float = 3.4) -> str:
@@ -97,12 +92,8 @@ def _block(comparison: Results, shrinking: bool) -> Iterator[str]:
             ),
         ]
     )
-    for where, place in words.SCORE_WHERE.items():
-        scored = [line for line in lines if line.scores(where) is not None]
-        if scored:
-            cells = partial(words.score_cells, where=where)
-            aside = "means of the runs"
-            yield from table(f"Scores {place}", aside, words.SCORE_COLUMNS, cells, scored)
+    for table in scores:
+        yield from shown(table)
 
 
 def _boundaries(comparison: Results) -> Iterator[str]:

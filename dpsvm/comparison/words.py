@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 from dpsvm.comparison.dataset import Facts
 from dpsvm.comparison.results import Results
@@ -14,79 +16,12 @@ from dpsvm.comparison.summary import Spread, Summary
 WIDTH = 80  # of a terminal
 DATA_COLUMNS = ("data", "rows", "features", "range", "imbalance ratio")
 """As in the paper's Table 2."""
-ITERATION_COLUMNS = (
-    "selector",
-    "runs",
-    "iterations",
-    "sd",
-    "min",
-    "max",
-    "iterationRatio",
-    "seconds",
-    "kernel evaluations",
-)
-SOLUTION_COLUMNS = ("selector", "objective", "objError", "gap", "stopped")
-SCORE_COLUMNS = (
-    "selector",
-    "AUC, ties 1/2",
-    "AUC, stable sort",
-    "accuracy",
-    "precision",
-    "recall",
-    "F1",
-    "MCC",
-)
-SCORE_WHERE = {
-    "train": "on the training data",
-    "cv": "by cross-validation",
-    "test": "on the held-out file",
-}
-_SCORES = ("auc", "auc_stable", "accuracy", "precision", "recall", "f1", "mcc")
 
 
 def data_cells(facts: Facts) -> list[str]:
     """The cells of one data set."""
     extent = f"[{facts.low:.4g}, {facts.high:.4g}]"
     return [facts.name, f"{facts.rows:,}", str(facts.features), extent, f"{facts.imbalance:.2f}"]
-
-
-def iteration_cells(line: Summary) -> list[str]:
-    """What one setting cost."""
-    counts = line.iterations
-    single = len(line.runs) == 1
-    return [
-        line.setting.label,
-        str(len(line.runs)),
-        f"{counts.mean:,.0f}",
-        "-" if single else f"{counts.sd:,.0f}",
-        "-" if single else f"{counts.low:,.0f}",
-        "-" if single else f"{counts.high:,.0f}",
-        number(line.iteration_ratio, ".3f"),
-        f"{line.seconds.mean:.3f}",
-        f"{line.kernel_evaluations:,.0f}",
-    ]
-
-
-def solution_cells(line: Summary) -> list[str]:
-    """Where one setting ended."""
-    return [
-        line.setting.label,
-        f"{line.objective.mean:.4f}",
-        number(line.objective_error.mean, ".2g"),
-        _gap(line.gap),
-        ", ".join(f"{count} {reason}" for reason, count in line.stops.items()),
-    ]
-
-
-def _gap(gap: Spread) -> str:
-    low, high = f"{gap.low:.2g}", f"{gap.high:.2g}"
-    return low if low == high else f"{low} to {high}"
-
-
-def score_cells(line: Summary, where: str) -> list[str]:
-    """The cells of one setting's mean scores."""
-    scores = line.scores(where)
-    return [line.setting.label, *(number(getattr(scores, name), ".4f") for name in _SCORES)]
 
 
 def number(value: float, form: str) -> str:
@@ -96,6 +31,88 @@ def number(value: float, form: str) -> str:
     ('0.2', '-')
     """
     return "-" if math.isnan(value) else format(value, form)
+
+
+def _of_several(line: Summary, value: float) -> str:
+    return "-" if len(line.runs) == 1 else f"{value:,.0f}"
+
+
+def _gap(gap: Spread) -> str:
+    low, high = f"{gap.low:.2g}", f"{gap.high:.2g}"
+    return low if low == high else f"{low} to {high}"
+
+
+Columns = Mapping[str, Callable[[Summary], str]]
+"""The cells of a setting by the names of their columns."""
+
+_SELECTOR: Columns = {"selector": lambda line: line.setting.label}
+_ITERATIONS: Columns = {
+    **_SELECTOR,
+    "runs": lambda line: str(len(line.runs)),
+    "iterations": lambda line: f"{line.iterations.mean:,.0f}",
+    "sd": lambda line: _of_several(line, line.iterations.sd),
+    "min": lambda line: _of_several(line, line.iterations.low),
+    "max": lambda line: _of_several(line, line.iterations.high),
+    "iterationRatio": lambda line: number(line.iteration_ratio, ".3f"),
+    "seconds": lambda line: f"{line.seconds.mean:.3f}",
+    "kernel evaluations": lambda line: f"{line.kernel_evaluations:,.0f}",
+}
+_SOLUTIONS: Columns = {
+    **_SELECTOR,
+    "objective": lambda line: f"{line.objective.mean:.4f}",
+    "objError": lambda line: number(line.objective_error.mean, ".2g"),
+    "gap": lambda line: _gap(line.gap),
+    "stopped": lambda line: ", ".join(f"{count} {why}" for why, count in line.stops.items()),
+}
+_SCORES = {
+    "AUC, ties 1/2": "auc",
+    "AUC, stable sort": "auc_stable",
+    "accuracy": "accuracy",
+    "precision": "precision",
+    "recall": "recall",
+    "F1": "f1",
+    "MCC": "mcc",
+}
+_PLACES = {
+    "train": "on the training data",
+    "cv": "by cross-validation",
+    "test": "on the held-out file",
+}
+
+
+def _scores(where: str) -> Columns:
+    def cell(line: Summary, name: str) -> str:
+        return number(getattr(line.scores(where), name), ".4f")
+
+    return {**_SELECTOR, **{title: partial(cell, name=name) for title, name in _SCORES.items()}}
+
+
+@dataclass(frozen=True)
+class Table:
+    """Some settings in rows."""
+
+    title: str
+    aside: str
+    columns: Columns
+    lines: Sequence[Summary]
+
+    def cells(self, line: Summary) -> list[str]:
+        """The row of one of the settings."""
+        return [cell(line) for cell in self.columns.values()]
+
+
+def tables(comparison: Results, shrinking: bool) -> list[Table]:
+    """What one shrinking setting cost, where it ended, and the scores that were taken."""
+    lines = comparison.by_shrinking[shrinking]
+    found = [
+        Table("Iterations", shrinking_title(comparison, shrinking), _ITERATIONS, lines),
+        Table("Where it ended", "gap: lowest to highest of the runs", _SOLUTIONS, lines),
+    ]
+    for where, place in _PLACES.items():
+        scored = [line for line in lines if line.scores(where) is not None]
+        if scored:
+            found.append(Table(f"Scores {place}", "means of the runs", _scores(where), scored))
+    return found
 
 
 def shrinking_title(comparison: Results, shrinking: bool) -> str:
@@ -153,17 +170,11 @@ def table_text(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[st
 def comparison_text(comparison: Results) -> str:
     """The data, then iterations, where they ended and scores, for each shrinking setting."""
     parts = [table_text(DATA_COLUMNS, [data_cells(comparison.data.facts)])]
-    for shrinking, lines in comparison.by_shrinking.items():
-        title = shrinking_title(comparison, shrinking)
-        rows = [iteration_cells(line) for line in lines]
-        parts.append([f"Iterations: {title}", *table_text(ITERATION_COLUMNS, rows)])
-        rows = [solution_cells(line) for line in lines]
-        parts.append(["Where it ended", *table_text(SOLUTION_COLUMNS, rows)])
-        for where, place in SCORE_WHERE.items():
-            scored = [line for line in lines if line.scores(where) is not None]
-            if scored:
-                rows = [score_cells(line, where) for line in scored]
-                parts.append([f"Scores {place}", *table_text(SCORE_COLUMNS, rows)])
+    for shrinking in comparison.by_shrinking:
+        for table in tables(comparison, shrinking):
+            title = f"{table.title}: {table.aside}" if table.columns is _ITERATIONS else table.title
+            rows = [table.cells(line) for line in table.lines]
+            parts.append([title, *table_text(list(table.columns), rows)])
         parts.append([line for note in comparison.notes(shrinking) for line in _wrapped(note)])
     return "\n\n".join("\n".join(part) for part in parts if part)
 

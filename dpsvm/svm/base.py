@@ -264,13 +264,12 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
                 f"{_NOT_FINITE}. The input data may contain large values and need to be "
                 "preprocessed."
             )
-        sign = -1.0 if self._two_classes() else 1.0
         self._parameters = parameters
         self.shape_fit_ = rows.shape if hasattr(rows, "shape") else (_num_samples(rows),)
         self.support_ = solution.support
         self.n_support_ = solution.n_support
-        self.dual_coef_ = sign * solution.dual_coef
-        self.intercept_ = -sign * solution.rho
+        self.dual_coef_ = self._sign * solution.dual_coef
+        self.intercept_ = -self._sign * solution.rho
         if parameters.kernel == "precomputed":
             self.support_vectors_ = np.empty((0, 0))
         else:

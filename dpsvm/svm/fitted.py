@@ -78,9 +78,10 @@ class FittedSVM:
         matrix = matrix.toarray() if sp.issparse(matrix) else matrix
         return core_rows(check_array(matrix, dtype=FLOAT_TYPES, order="C", input_name="kernel"))
 
-    def _two_classes(self) -> bool:
-        """Whether the public signs are turned so that positive means ``classes_[1]``."""
-        return self._machine in CLASSIFIERS and len(self.classes_) == 2
+    @property
+    def _sign(self) -> float:
+        """-1 where the public signs are turned so that positive means ``classes_[1]``, else 1."""
+        return -1.0 if self._machine in CLASSIFIERS and len(self.classes_) == 2 else 1.0
 
     @property
     def _gamma(self) -> float:
@@ -88,7 +89,6 @@ class FittedSVM:
 
     def _expansion(self) -> Expansion:
         """Return the expansion that the public attributes describe now."""
-        sign = -1.0 if self._two_classes() else 1.0
         precomputed = self._parameters.kernel == "precomputed"
         try:
             return Expansion(
@@ -96,8 +96,8 @@ class FittedSVM:
                 support=self.support_,
                 support_vectors=self.support_vectors_,
                 n_support=self.n_support_,
-                dual_coef=sign * self.dual_coef_,
-                rho=-sign * self.intercept_,
+                dual_coef=self._sign * self.dual_coef_,
+                rho=-self._sign * self.intercept_,
                 columns=self.shape_fit_[0 if precomputed else 1],
                 n_classes=len(self.classes_) if self._machine in CLASSIFIERS else 1,
                 decision_range=self._decision_range,

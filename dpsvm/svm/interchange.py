@@ -56,7 +56,7 @@ def from_sklearn(machine: Any) -> Any:
     )
     result._kernel_function = function
     result._kernel_rows = getattr(machine, TRAINING_ROWS) if function else None
-    sign = -1.0 if result._two_classes() else 1.0
+    sign = result._sign
     vectors, coef = machine.support_vectors_.copy(), machine._dual_coef_
     if sp.issparse(coef):
         coef = type(vectors)(coef.toarray())

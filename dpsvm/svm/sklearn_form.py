@@ -65,7 +65,7 @@ def to_sklearn(machine: Any) -> Any:
         coef = _full_csr(coef)
     else:
         result.support_vectors_ = np.array(expansion.support_vectors, np.float64, order="C")
-    sign = -1.0 if machine._two_classes() else 1.0
+    sign = machine._sign
     result._dual_coef_, result._intercept_ = coef, 0.0 - expansion.rho
     result.dual_coef_, result.intercept_ = sign * coef, sign * result._intercept_
     result._num_iter = np.atleast_1d(result.n_iter_)
