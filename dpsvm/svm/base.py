@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from copy import copy
@@ -30,14 +29,11 @@ from dpsvm.svm.parameters import CLASSIFIERS, TABLE, Parameters
 from dpsvm.svm.selectors import NUMBERS, SELECTORS
 from dpsvm.svm.solving import CoreFit
 from dpsvm.threads import thread_count
-from dpsvm.warnings import PrivacyLeakWarning
+from dpsvm.warnings import PrivacyLeakWarning, warn_caller
 
 Rows = NDArray[np.intp]
 Init = TypeVar("Init", bound=Callable[..., None])
 RandomState = int | np.random.RandomState | None
-
-# From a warning in _fit to the caller of fit: _fit, fit, scikit-learn's wrapper of fit, the caller.
-_CALLER = 4
 
 _NOT_FINITE = "The dual coefficients or intercepts are not finite"
 
@@ -135,7 +131,7 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
         before = copy(self) if self.warm_start and self.__sklearn_is_fitted__() else None
         self.__dict__.pop("_parameters", None)  # a fit that fails leaves no fitted machine
         for notice, category in self._notices():
-            warnings.warn(notice, category, stacklevel=_CALLER)
+            warn_caller(notice, category)
         rows, y_checked = self._check_training_data(X, y)
         weight, kept = _kept_weights(sample_weight, _num_samples(rows))
         targets = self._targets(y_checked, kept)
@@ -153,7 +149,8 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
             solver_progress(shown=bool(self.verbose)) as display,
             Subtasks(self, context, display, data) as subtasks,
         ):
-            monitor = Patience(subtasks.monitor, tol=self.tol, tell=_warn_while_fitting)
+            warn = partial(warn_caller, category=ConvergenceWarning)
+            monitor = Patience(subtasks.monitor, tol=self.tol, tell=warn)
             watch = partial(nullcontext, monitor)
             solve = CoreFit(parameters, threads=threads, seed=self._seed(), watch=watch)
             by_class = getattr(self, "class_weight_", None)
@@ -189,15 +186,13 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
             print_reports(type(self).__name__, tuple(reports))
         stalled = [report.gap for report in all_reports if report.stop_reason == "stalled"]
         if stalled:
-            notice = stall_notice(max(stalled), self.tol)
-            warnings.warn(notice, ConvergenceWarning, stacklevel=_CALLER + 1)
+            warn_caller(stall_notice(max(stalled), self.tol), ConvergenceWarning)
         for limit in ("max_iter", "time_limit"):
             if any(report.stop_reason == limit for report in all_reports):
-                warnings.warn(
+                warn_caller(
                     f"Solver terminated early ({limit}={getattr(self, limit)}).  Consider "
                     "pre-processing your data with StandardScaler or MinMaxScaler.",
                     ConvergenceWarning,
-                    stacklevel=_CALLER + 1,
                 )
 
     def _check_training_data(self, X: Any, y: Any) -> tuple[Any, Any]:
@@ -305,11 +300,6 @@ def _familiar_words() -> Iterator[None]:
         if "single precision" in str(error):
             raise ValueError(f"{_NOT_FINITE}: {error}") from None
         raise
-
-
-def _warn_while_fitting(text: str) -> None:
-    # From the core's monitor: its two frames, the call of the core, _fit and then as ever.
-    warnings.warn(text, ConvergenceWarning, stacklevel=_CALLER + 4)
 
 
 def _kept_weights(
