@@ -24,7 +24,7 @@ from dpsvm._sklearn import CallbackSupportMixin, one_of
 from dpsvm.progress import solver_progress
 from dpsvm.rows import FLOAT_TYPES, lies_in_rows, rows_to_read, scale_gamma
 from dpsvm.svm.fitted import FittedSVM, Floats
-from dpsvm.svm.monitors import Patience, Subtasks, print_reports, stall_notice
+from dpsvm.svm.monitors import Patience, print_reports, stall_notice, subtasks
 from dpsvm.svm.parameters import CLASSIFIERS, TABLE, Parameters
 from dpsvm.svm.selectors import NUMBERS, SELECTORS
 from dpsvm.svm.solving import CoreFit
@@ -147,10 +147,10 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
         with (
             _familiar_words(),
             solver_progress(shown=bool(self.verbose)) as display,
-            Subtasks(self, context, display, data) as subtasks,
+            subtasks(self, context, display, data) as listener,
         ):
             warn = partial(warn_caller, category=ConvergenceWarning)
-            monitor = Patience(subtasks.monitor, tol=self.tol, tell=warn)
+            monitor = Patience(listener, tol=self.tol, tell=warn)
             watch = partial(nullcontext, monitor)
             solve = CoreFit(parameters, threads=threads, seed=self._seed(), watch=watch)
             by_class = getattr(self, "class_weight_", None)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
-from types import TracebackType
-from typing import Any, Self
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
 
 from dpsvm._result import Report
 from dpsvm.progress import Monitor
@@ -19,53 +19,35 @@ ADVICE = (
 )
 
 
-class Subtasks:
+@contextmanager
+def subtasks(
+    estimator: Any, context: Any, display: Monitor | None, data: Any
+) -> Iterator[Monitor | None]:
     """The core's ``monitor`` as subtasks of a fit: each lasts from one call to the next.
 
-    Used as a context manager, so that the last subtask ends too. A callback that returns True at
-    the end of a subtask cancels the training.
+    Gives None, which costs nothing, when nobody listens. A callback that returns True at the end of
+    a subtask cancels the training.
     """
+    if not hasattr(estimator, "_skl_callbacks"):
+        yield display
+        return
 
-    def __init__(self, estimator: Any, context: Any, display: Monitor | None, data: Any) -> None:
-        self._estimator = estimator
-        self._context = context
-        self._display = display
-        self._data = data
-        self._task: Any = None
-        self._has_callbacks = hasattr(estimator, "_skl_callbacks")
+    def begin() -> Any:
+        task = context.subcontext(task_name="solve")
+        task.call_on_fit_task_begin(estimator=estimator, **data)
+        return task
 
-    @property
-    def monitor(self) -> Monitor | None:
-        """What to hand to the core: None, which costs nothing, when nobody listens."""
-        return self._step if self._has_callbacks else self._display
-
-    def __enter__(self) -> Self:
-        if self._has_callbacks:
-            self._begin()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._has_callbacks and error is None:
-            self._end()
-
-    def _step(self, progress: Mapping[str, Any]) -> bool:
-        if self._display is not None:
-            self._display(progress)
-        cancelled = self._end()
-        self._begin()
+    def step(progress: Mapping[str, Any]) -> bool:
+        nonlocal task
+        if display is not None:
+            display(progress)
+        cancelled = bool(task.call_on_fit_task_end(estimator=estimator, **data))
+        task = begin()
         return cancelled
 
-    def _begin(self) -> None:
-        self._task = self._context.subcontext(task_name="solve")
-        self._task.call_on_fit_task_begin(estimator=self._estimator, **self._data)
-
-    def _end(self) -> bool:
-        return bool(self._task.call_on_fit_task_end(estimator=self._estimator, **self._data))
+    task = begin()
+    yield step
+    task.call_on_fit_task_end(estimator=estimator, **data)
 
 
 class Patience:
