@@ -37,6 +37,8 @@ def subtasks(
         task.call_on_fit_task_begin(estimator=estimator, **data)
         return task
 
+    task = begin()
+
     def step(progress: Mapping[str, Any]) -> bool:
         nonlocal task
         if display is not None:
@@ -45,7 +47,6 @@ def subtasks(
         task = begin()
         return cancelled
 
-    task = begin()
     yield step
     task.call_on_fit_task_end(estimator=estimator, **data)
 
