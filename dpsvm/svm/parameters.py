@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from numbers import Integral, Real
 from typing import Any
 
@@ -202,12 +202,7 @@ class Parameters:
         >>> Parameters(kernel="linear").kernel_options()
         {'kernel': 'linear', 'degree': 3, 'gamma': 0.0, 'coef0': 0.0}
         """
-        return {
-            "kernel": self.kernel,
-            "degree": int(self.degree),
-            "gamma": float(self.gamma),
-            "coef0": float(self.coef0),
-        }
+        return {name: getattr(self, name) for name in ("kernel", "degree", "gamma", "coef0")}
 
     def train_options(self) -> dict[str, Any]:
         """Return the keywords of ``_core.train`` that come from these settings.
@@ -215,21 +210,12 @@ class Parameters:
         >>> Parameters(cache_size=1).train_options()["cache_bytes"]
         1048576
         """
-        return {
-            **self.kernel_options(),
-            "machine": self.machine,
-            "C": float(self.C),
-            "nu": float(self.nu),
-            "epsilon": float(self.epsilon),
-            "tol": float(self.tol),
-            "cache_bytes": int(min(self.cache_size * 2**20, sys.maxsize)),
-            "shrinking": bool(self.shrinking),
-            "max_iter": int(self.max_iter),
-            "time_limit": math.inf if self.time_limit is None else float(self.time_limit),
-            "solver": self.solver,
-            "selector": self.selector,
-            **{name: float(getattr(self, name)) for name in NUMBERS},
-        }
+        options = asdict(self)
+        del options["probability"]  # not the core's
+        options["cache_bytes"] = int(min(options.pop("cache_size") * 2**20, sys.maxsize))
+        if self.time_limit is None:
+            options["time_limit"] = math.inf
+        return options
 
 
 TABLE: dict[str, Setting] = {
