@@ -13,7 +13,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from dpsvm.constraints import Boolean, Constraint, Interval, Names, Nothing, check_setting
-from dpsvm.svm.selectors import DEFAULT, NUMBERS, SELECTORS, Number, with_numbers
+from dpsvm.svm.selectors import DEFAULT, SELECTORS, Number, with_numbers
 
 MACHINES = ("c-svc", "nu-svc", "one-class", "epsilon-svr", "nu-svr")
 """Machine names, at the position of LIBSVM's code for ``-s``."""
