@@ -44,7 +44,8 @@ class Comparison(Results):
     ) -> Comparison:
         """Make every run of a plan; ``into`` receives the runs as they end."""
         runs = {} if into is None else into
-        for task, run in execute(plan.tasks(data, test), jobs=jobs, journal=journal, tick=tick):
+        for task, run in execute(plan.tasks(data, test), jobs=jobs, journal=journal):
+            tick()
             runs.setdefault(task.setting, []).append(run)
         return Comparison(plan, data, runs, test)
 

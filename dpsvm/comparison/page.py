@@ -55,7 +55,7 @@ def _block(comparison: Results, shrinking: bool) -> Iterator[str]:
             for one in table.lines
         ]
         yield html.heading(3, f"{table.title}{state}", table.aside)
-        yield html.table(f"{comparison.data.name}: {table.title}", list(table.columns), rows)
+        yield html.table(f"{comparison.data.name}: {table.title}", table.header, rows)
 
     iterations, ended, *scores = words.tables(comparison, shrinking)
     yield from shown(iterations)

@@ -62,8 +62,8 @@ class Plan:
 
     def tasks(self, data: Dataset, test: Dataset | None = None) -> list[Task]:
         """Every run, in the order of the settings."""
-        if self.cv is not None and self.cv > min(map(len, data.groups)):
-            smallest = min(map(len, data.groups))
+        smallest = min(map(len, data.groups))
+        if self.cv is not None and self.cv > smallest:
             raise ValueError(f"{self.cv} folds need as many rows of each class, got {smallest}")
         return [
             self.task(data, setting, self.seed + number, test)

@@ -43,11 +43,9 @@ def _gap(gap: Spread) -> str:
 
 
 Columns = Mapping[str, Callable[[Summary], str]]
-"""The cells of a setting by the names of their columns."""
+"""The cells of a setting, but for its label, by the names of their columns."""
 
-_SELECTOR: Columns = {"selector": lambda line: line.setting.label}
 _ITERATIONS: Columns = {
-    **_SELECTOR,
     "runs": lambda line: str(len(line.runs)),
     "iterations": lambda line: f"{line.iterations.mean:,.0f}",
     "sd": lambda line: _of_several(line, line.iterations.sd),
@@ -58,7 +56,6 @@ _ITERATIONS: Columns = {
     "kernel evaluations": lambda line: f"{line.kernel_evaluations:,.0f}",
 }
 _SOLUTIONS: Columns = {
-    **_SELECTOR,
     "objective": lambda line: f"{line.objective.mean:.4f}",
     "objError": lambda line: number(line.objective_error.mean, ".2g"),
     "gap": lambda line: _gap(line.gap),
@@ -80,11 +77,8 @@ _PLACES = {
 }
 
 
-def _scores(where: str) -> Columns:
-    def cell(line: Summary, name: str) -> str:
-        return number(getattr(line.scores(where), name), ".4f")
-
-    return {**_SELECTOR, **{title: partial(cell, name=name) for title, name in _SCORES.items()}}
+def _score(line: Summary, where: str, name: str) -> str:
+    return number(getattr(line.scores(where), name), ".4f")
 
 
 @dataclass(frozen=True)
@@ -96,9 +90,14 @@ class Table:
     columns: Columns
     lines: Sequence[Summary]
 
+    @property
+    def header(self) -> list[str]:
+        """The names of all columns."""
+        return ["selector", *self.columns]
+
     def cells(self, line: Summary) -> list[str]:
         """The row of one of the settings."""
-        return [cell(line) for cell in self.columns.values()]
+        return [line.setting.label, *(cell(line) for cell in self.columns.values())]
 
 
 def tables(comparison: Results, shrinking: bool) -> list[Table]:
@@ -110,8 +109,9 @@ def tables(comparison: Results, shrinking: bool) -> list[Table]:
     ]
     for where, place in _PLACES.items():
         scored = [line for line in lines if line.scores(where) is not None]
+        columns = {title: partial(_score, where=where, name=n) for title, n in _SCORES.items()}
         if scored:
-            found.append(Table(f"Scores {place}", "means of the runs", _scores(where), scored))
+            found.append(Table(f"Scores {place}", "means of the runs", columns, scored))
     return found
 
 
@@ -174,7 +174,7 @@ def comparison_text(comparison: Results) -> str:
         for table in tables(comparison, shrinking):
             title = f"{table.title}: {table.aside}" if table.columns is _ITERATIONS else table.title
             rows = [table.cells(line) for line in table.lines]
-            parts.append([title, *table_text(list(table.columns), rows)])
+            parts.append([title, *table_text(table.header, rows)])
         parts.append([line for note in comparison.notes(shrinking) for line in _wrapped(note)])
     return "\n\n".join("\n".join(part) for part in parts if part)
 

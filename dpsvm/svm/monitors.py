@@ -25,8 +25,8 @@ def subtasks(
 ) -> Iterator[Monitor | None]:
     """The core's ``monitor`` as subtasks of a fit: each lasts from one call to the next.
 
-    Gives None, which costs nothing, when nobody listens. A callback that returns True at the end of
-    a subtask cancels the training.
+    Gives the display, or None, which costs nothing, where no callback listens. A callback that
+    returns True at the end of a subtask cancels the training.
     """
     if not hasattr(estimator, "_skl_callbacks"):
         yield display
