@@ -39,6 +39,11 @@ class Spread:
         return Spread(fmean(given), sd, min(given), max(given))
 
 
+def _spread(name: str) -> cached_property[Spread]:
+    """That of one of the numbers of a run over the runs of a line."""
+    return cached_property(lambda line: Spread.of(getattr(run, name) for run in line.runs))
+
+
 @dataclass(frozen=True, eq=False)
 class Summary:
     """One line of a comparison.
@@ -51,10 +56,10 @@ class Summary:
     runs: Sequence[Run]
     reference: Sequence[Run] = ()
 
-    @cached_property
-    def iterations(self) -> Spread:
-        """Iterations of a run."""
-        return Spread.of(run.iterations for run in self.runs)
+    iterations = _spread("iterations")
+    objective = _spread("objective")  # the dual's, which is minimised
+    gap = _spread("gap")  # the violation of optimality that was left
+    seconds = _spread("seconds")  # of the solver
 
     @property
     def iteration_ratio(self) -> float:
@@ -62,11 +67,6 @@ class Summary:
         if not self.reference:
             return math.nan
         return self.iterations.mean / fmean(run.iterations for run in self.reference)
-
-    @cached_property
-    def objective(self) -> Spread:
-        """The dual objective, which is minimised."""
-        return Spread.of(run.objective for run in self.runs)
 
     @cached_property
     def objective_error(self) -> Spread:
@@ -77,19 +77,9 @@ class Summary:
         return Spread.of(abs(run.objective - best) for run in self.runs)
 
     @cached_property
-    def gap(self) -> Spread:
-        """The violation of optimality that was left."""
-        return Spread.of(run.gap for run in self.runs)
-
-    @cached_property
     def stops(self) -> dict[str, int]:
         """How many runs stopped for each reason."""
         return dict(Counter(run.stop_reason for run in self.runs))
-
-    @property
-    def seconds(self) -> Spread:
-        """Seconds of the solver."""
-        return Spread.of(run.seconds for run in self.runs)
 
     @property
     def kernel_evaluations(self) -> float:
