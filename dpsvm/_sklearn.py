@@ -27,7 +27,8 @@ def one_of(*names: str) -> Any:
 
 
 if TYPE_CHECKING or RELEASE >= (1, 9):
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
+    from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin
+    from sklearn.callback import with_callbacks as with_callbacks
 else:
 
     class _NoCallbacks:
@@ -51,12 +52,3 @@ else:
     def with_callbacks(method: Method) -> Method:
         """Return the method as it is."""
         return method
-
-
-__all__ = [
-    "PROBABILITY_DEFAULT",
-    "PROBABILITY_DEPRECATED",
-    "RELEASE",
-    "CallbackSupportMixin",
-    "with_callbacks",
-]

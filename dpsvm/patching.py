@@ -60,7 +60,7 @@ def patch_sklearn() -> None:
     import sklearn.svm
 
     import dpsvm.svm
-    from dpsvm.svm.interchange import their_class
+    from dpsvm.svm.sklearn_form import their_class
 
     with _LOCK:
         if _RECORD in vars(sklearn.svm):

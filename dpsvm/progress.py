@@ -5,23 +5,20 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
 from typing import Any
 
 from dpsvm._extras import missing
+from dpsvm.warnings import warn_caller
 
 Monitor = Callable[[Mapping[str, Any]], bool]
 
 
-def visible() -> bool:
+def _visible() -> bool:
     """Whether there is somewhere to show progress: a terminal on standard error, and rich."""
-    return sys.stderr is not None and sys.stderr.isatty() and _has_rich()
-
-
-@cache
-def _has_rich() -> bool:
+    if sys.stderr is None or not sys.stderr.isatty():
+        return False
     if (words := missing("rich", "a progress bar")) is not None:
-        print(words, file=sys.stderr)
+        warn_caller(words, UserWarning)
     return words is None
 
 
@@ -35,7 +32,7 @@ def solver_progress(shown: bool = True) -> Iterator[Monitor | None]:
     ...     print(monitor)
     None
     """
-    if not shown or not visible():
+    if not shown or not _visible():
         yield None
         return
     from rich.console import Console
@@ -60,11 +57,30 @@ def describe(progress: Mapping[str, Any]) -> str:
     >>> describe({"problem": 1, "problems": 45, "iteration": 12000, "gap": 0.25})
     'training  problem 2/45  iteration 12,000  gap 0.25'
     """
-    parts = ["training"]
-    if progress.get("problems", 1) > 1:
-        parts.append(f"problem {progress['problem'] + 1}/{progress['problems']}")
-    if "iteration" in progress:
-        parts.append(f"iteration {progress['iteration']:,}")
-    if "gap" in progress:
-        parts.append(f"gap {progress['gap']:.3g}")
-    return "  ".join(parts)
+    problem = ""
+    if progress["problems"] > 1:
+        problem = f"  problem {progress['problem'] + 1}/{progress['problems']}"
+    return f"training{problem}  iteration {progress['iteration']:,}  gap {progress['gap']:.3g}"
+
+
+@contextmanager
+def runs_progress(
+    description: str, total: int | None, shown: bool = True
+) -> Iterator[Callable[[], None]]:
+    """A function to call after each run.
+
+    total : of the runs; None where it is not known beforehand
+
+    >>> with runs_progress("heart", 2, shown=False) as tick:
+    ...     tick()
+    """
+    if not shown or not _visible():
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, redirect_stdout=False) as display:
+        task = display.add_task(description, total=total)
+        yield lambda: display.advance(task)

@@ -38,40 +38,6 @@ def _require_finite(scaled: _Doubles, values: Any) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class _Features:
-    """The columns that vary, ascending from 0, and how they are scaled. All others become zero."""
-
-    columns: npt.NDArray[np.int64]
-    lower: float
-    upper: float
-    minimum: _Doubles
-    maximum: _Doubles
-
-    def move_zero(self) -> bool:
-        zeros = np.zeros(len(self.columns))
-        return bool(_rescale(zeros, self.lower, self.upper, self.minimum, self.maximum).any())
-
-    def scale_entries(self, X: Csr) -> Csr:
-        """Scale the stored entries alone: right when no column moves zero."""
-        if not len(self.columns):
-            return Csr.of(np.empty((X.shape[0], 0))).widened(X.shape[1])
-        slots = np.minimum(np.searchsorted(self.columns, X.indices), len(self.columns) - 1)
-        minimum, maximum = self.minimum[slots], self.maximum[slots]
-        scaled = _rescale(X.data, self.lower, self.upper, minimum, maximum)
-        scaled[self.columns[slots] != X.indices] = 0.0
-        _require_finite(scaled, X.data)
-        return Csr((scaled, X.indices, X.indptr), shape=X.shape).without_zeros()
-
-    def scale_cells(self, X: Csr) -> Csr:
-        """Scale every cell, stored or not."""
-        values = X.columns(self.columns)
-        scaled = _rescale(values, self.lower, self.upper, self.minimum, self.maximum)
-        _require_finite(scaled, values)
-        result = Csr.of(scaled)
-        return Csr((result.data, self.columns[result.indices], result.indptr), shape=X.shape)
-
-
-@dataclass(frozen=True, eq=False)
 class Range:
     """What svm-scale keeps: the interval to scale to and the observed range of each feature.
 
@@ -152,21 +118,43 @@ class Range:
         X = _matrix(X)
         features = self._varying()
         width = max(X.shape[1], int(self.features[-1]) if self.features.size else 0)
-        if features.move_zero():
-            scale, cells = features.scale_cells, len(features.columns)
+        if features._rescaled(0.0).any():
+            scale, cells = features._scale_cells, len(features.features)
         else:
-            scale, cells = features.scale_entries, X.nnz // max(1, X.shape[0])
+            scale, cells = features._scale_entries, X.nnz // max(1, X.shape[0])
         rows_per_block = max(1, _CELLS_PER_BLOCK // max(1, cells))
         for start in range(0, max(1, X.shape[0]), rows_per_block):
             rows = slice(start, min(start + rows_per_block, X.shape[0]))
             yield rows, scale(X[rows].widened(width))
 
-    def _varying(self) -> _Features:
-        varies = self.minimum != self.maximum
-        columns = self.features[varies] - 1
-        return _Features(
-            columns, self.lower, self.upper, self.minimum[varies], self.maximum[varies]
-        )
+    def _varying(self) -> Range:
+        """The features that vary; all others become zero."""
+        kept = self.minimum != self.maximum
+        parts = (self.features[kept], self.minimum[kept], self.maximum[kept])
+        return Range(self.lower, self.upper, *parts)
+
+    def _rescaled(self, values: Any, which: Any = slice(None)) -> _Doubles:
+        return _rescale(values, self.lower, self.upper, self.minimum[which], self.maximum[which])
+
+    def _scale_entries(self, X: Csr) -> Csr:
+        """Scale the stored entries alone: right when no feature moves zero."""
+        columns = self.features - 1
+        if not len(columns):
+            return Csr.of(np.empty((X.shape[0], 0))).widened(X.shape[1])
+        slots = np.minimum(np.searchsorted(columns, X.indices), len(columns) - 1)
+        scaled = self._rescaled(X.data, slots)
+        scaled[columns[slots] != X.indices] = 0.0
+        _require_finite(scaled, X.data)
+        return Csr((scaled, X.indices, X.indptr), shape=X.shape).without_zeros()
+
+    def _scale_cells(self, X: Csr) -> Csr:
+        """Scale every cell, stored or not."""
+        columns = self.features - 1
+        values = X.columns(columns)
+        scaled = self._rescaled(values)
+        _require_finite(scaled, values)
+        result = Csr.of(scaled)
+        return Csr((result.data, columns[result.indices], result.indptr), shape=X.shape)
 
     def apply_labels(self, y: npt.ArrayLike) -> _Doubles:
         """Scale labels, if their range was observed.

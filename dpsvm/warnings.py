@@ -6,7 +6,8 @@ import sys
 import warnings
 from types import FrameType
 
-_OURS = ("dpsvm.", "sklearn.", "joblib.")  # what stands between a warning and whoever it is for
+# What stands between a warning and whoever it is for.
+_OURS = ("dpsvm.", "sklearn.", "joblib.", "contextlib.")
 
 
 class PrivacyLeakWarning(RuntimeWarning):

@@ -15,7 +15,7 @@ from sklearn.metrics import f1_score, matthews_corrcoef, roc_auc_score
 from dpsvm import compare
 from dpsvm.comparison import Comparison, Dataset, Journal, Plan, Scores, Setting, Task, grid
 from dpsvm.comparison.boundary import boundary
-from dpsvm.comparison.curves import curves
+from dpsvm.comparison.charts import curves
 from dpsvm.comparison.scores import auc, auc_stable
 from dpsvm.comparison.words import undrawn
 from dpsvm.data import load_libsvm

@@ -15,7 +15,7 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
 from dpsvm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
-from dpsvm.svm.patience import MANY, Patience
+from dpsvm.svm.monitors import MANY, Patience
 
 # The six rows of scikit-learn's issue 13075; columns that are zero in all of them left out.
 HANGING = np.array(

@@ -8,6 +8,9 @@ import import_graph as graph
 import pytest
 
 FOUND = list(graph.imports(graph.ROOT))
+KNOWN_CYCLES = [
+    ["dpsvm.privacy.audit.figure", "dpsvm.privacy.audit.report", "dpsvm.privacy.audit.result"],
+]
 
 
 def test_no_family_imports_another() -> None:
@@ -18,10 +21,8 @@ def test_no_package_takes_a_private_name_of_another() -> None:
     assert graph.private_names(FOUND) == []
 
 
-def test_no_cycle_leaves_its_package() -> None:
-    # Inside of one, a method may call the module that is built on its class (Model.save).
-    for modules in graph.cycles(FOUND):
-        assert len({graph.package(module) for module in modules}) == 1, modules
+def test_there_is_no_cycle() -> None:
+    assert [cycle for cycle in graph.cycles(FOUND) if cycle not in KNOWN_CYCLES] == []
 
 
 def test_what_is_not_allowed_is_found(tmp_path: Path) -> None:

@@ -11,10 +11,10 @@ from dpsvm.cli.compare_flags import KERNEL_FLAGS, OUTPUT_FLAGS, RUN_FLAGS
 from dpsvm.cli.files import require_folder
 from dpsvm.cli.options import UsageError, help_page, parse
 from dpsvm.cli.outputs import require_matplotlib
-from dpsvm.comparison import Comparison, Dataset, Journal, Plan, Run, Setting, grid, records
+from dpsvm.comparison import Comparison, Dataset, Journal, Plan, Run, Setting, grid, results
 from dpsvm.comparison.page import page
 from dpsvm.data import atomic_write, load_libsvm
-from dpsvm.report.progress import runs_progress
+from dpsvm.progress import runs_progress
 from dpsvm.svm.parameters import Parameters
 from dpsvm.svm.selectors import NUMBERS
 
@@ -149,8 +149,8 @@ def _write(request: _Request, comparisons: list[Comparison], failures: list[str]
     if not comparisons:
         return
     writers: list[tuple[str | None, Callable[[], str]]] = [
-        (request.json, lambda: records.json_text(comparisons, failures)),
-        (request.csv, lambda: records.csv_text(comparisons)),
+        (request.json, lambda: results.json_text(comparisons, failures)),
+        (request.csv, lambda: results.csv_text(comparisons)),
         (request.html, lambda: page(comparisons, failures)),
     ]
     for path, text in writers:

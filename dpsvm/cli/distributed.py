@@ -25,7 +25,7 @@ from dpsvm.cli.options import Flag, UsageError, help_page, one_operand, parse
 from dpsvm.cli.outputs import check_outputs, write_outputs
 from dpsvm.cli.wording import in_flags
 from dpsvm.data import LibsvmFormatError, load_libsvm
-from dpsvm.report.progress import runs_progress
+from dpsvm.progress import runs_progress
 
 _OUTSIDE = "outside the guarantee, because computed on the data:"
 _TESTED = "outside the guarantee, for the rows of the test file:"

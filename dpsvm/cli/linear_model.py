@@ -72,4 +72,4 @@ def load_linear(path: str) -> Model | None:
         lines = [f"{line}\n".encode() for line in document["model"]]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
-    return parse(BytesIO(b"".join(lines)), path)
+    return Model(**parse(BytesIO(b"".join(lines)), path))

@@ -12,7 +12,6 @@ from dpsvm._streams import atomic_write, is_json
 from dpsvm.cli.files import read_problem, require_folder
 from dpsvm.cli.options import SEE_HELP, Flag, UsageError, help_page, parse, several, table_flag
 from dpsvm.cli.scores import mean_squared_error, n_correct, squared_correlation
-from dpsvm.svm import model_file
 from dpsvm.svm.model import Model
 from dpsvm.svm.training import Problem
 from dpsvm.threads import thread_count
@@ -73,7 +72,7 @@ def run(arguments: list[str]) -> None:
 
 def _load(path: str) -> Model | PrivateModel:
     if not is_json(path):
-        return model_file.read(path)
+        return Model.read(path)
     from dpsvm.cli.linear_model import load_linear
     from dpsvm.cli.private_model import PrivateModel
 

@@ -16,8 +16,8 @@ from dpsvm.cli.options import SEE_HELP, UsageError, help_page, parse
 from dpsvm.cli.scores import mean_squared_error, n_correct, squared_correlation
 from dpsvm.cli.train_flags import DPSVM_FLAGS, LIBSVM_FLAGS, asks_for_private
 from dpsvm.progress import Monitor, solver_progress
+from dpsvm.svm.monitors import Patience
 from dpsvm.svm.parameters import CLASSIFIERS, Parameters
-from dpsvm.svm.patience import Patience
 from dpsvm.svm.selectors import SELECTORS
 from dpsvm.svm.training import Problem, Trainer
 from dpsvm.threads import thread_count

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dpsvm.comparison.comparison import Comparison, Plan, compare
+from dpsvm.comparison.comparison import Comparison, compare
 from dpsvm.comparison.dataset import Dataset, Facts
 from dpsvm.comparison.execution import Journal
+from dpsvm.comparison.results import Plan
 from dpsvm.comparison.runs import Run, Task
 from dpsvm.comparison.scores import Scores
 from dpsvm.comparison.settings import Setting, grid

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from dpsvm.comparison.dataset import Dataset
+from dpsvm.comparison.results import Results
 from dpsvm.comparison.settings import Setting
 from dpsvm.svm.selectors import SELECTORS
-
-if TYPE_CHECKING:
-    from dpsvm.comparison.comparison import Comparison
 
 Floats = NDArray[np.float64]
 
@@ -39,7 +37,7 @@ class Boundary:
     positive: NDArray[np.bool_]
 
 
-def boundary(comparison: Comparison) -> Boundary | None:
+def boundary(comparison: Results) -> Boundary | None:
     """wss2 and runs of settings with a selection epsilon, on two features; None without such."""
     data, plan = comparison.data, comparison.plan
     chosen = _settings(comparison)
@@ -71,7 +69,7 @@ def boundary(comparison: Comparison) -> Boundary | None:
     )
 
 
-def _settings(comparison: Comparison) -> list[Setting]:
+def _settings(comparison: Results) -> list[Setting]:
     """The settings to show: those of the first shrinking setting, evenly chosen."""
     settings = [one.setting for one in comparison.summaries]
     run = [one for one in settings if SELECTORS[one.selector].budget is not None]

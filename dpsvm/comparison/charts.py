@@ -1,4 +1,4 @@
-"""The charts of a comparison, for ``--html``, ``--plot`` and ``Comparison.plot`` alike."""
+"""The charts of a comparison, for ``--html``, ``--plot`` and ``Results.plot`` alike."""
 
 from __future__ import annotations
 
@@ -6,33 +6,70 @@ import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpsvm.comparison.boundary import Boundary, boundary
-from dpsvm.comparison.curves import Curve, curves
+from dpsvm.comparison.results import Results
+from dpsvm.comparison.runs import Run
 from dpsvm.comparison.settings import Setting
 from dpsvm.comparison.summary import Summary
-from dpsvm.comparison.words import undrawn
+from dpsvm.comparison.words import state, undrawn
 from dpsvm.report.palette import BLACK, COLOURS, NEGATIVE, POSITIVE, Look, looks
 from dpsvm.report.picture import canvas, mark, shared_legend, write
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
-
-    from dpsvm.comparison.comparison import Comparison
 
 Looks = Mapping[str, Look]
 
+POINTS = 240  # of a curve
 _GRAY = "#6b7480"
 
 
-def setting_looks(lines: Sequence[Summary]) -> dict[str, Look]:
-    """A look for each label: settings that differ only in shrinking look the same."""
-    return looks(line.setting.label for line in lines)
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Gap and objective of one run after so many steps, from 0 to the last."""
+
+    setting: Setting
+    steps: NDArray[np.int64]
+    gap: NDArray[np.float64]
+    objective: NDArray[np.float64]
+
+
+def curves(comparison: Results, shrinking: bool) -> list[Curve]:
+    """The first run of each setting."""
+    traces = comparison.traces
+    lines = comparison.by_shrinking[shrinking]
+    return [_traced(line.setting, traces[line.setting], line.runs[0]) for line in lines]
+
+
+def _traced(setting: Setting, trace: NDArray[Any], run: Run) -> Curve:
+    # A trace has the gap before a step and the objective after it, which begins at 0.
+    kept = thinned(len(trace) + 1)
+    return Curve(
+        setting,
+        np.append(trace["iteration"] - 1, run.iterations)[kept],
+        np.append(trace["gap"], run.gap)[kept],
+        np.insert(trace["objective"], 0, 0.0)[kept],
+    )
+
+
+def thinned(n: int) -> NDArray[np.intp]:
+    """Positions 0 to n - 1, evenly spaced on a logarithmic axis once there are too many.
+
+    >>> thinned(3).tolist(), len(thinned(100_000)) <= 240
+    ([0, 1, 2], True)
+    """
+    if n <= POINTS:
+        return np.arange(n)
+    return np.unique(np.geomspace(1, n, POINTS).round().astype(np.intp)) - 1
 
 
 def ratio_chart(axes: Axes, lines: Sequence[Summary], styles: Looks) -> None:
@@ -107,15 +144,12 @@ def _curve(axes: Axes, curve: Curve, steps: np.ndarray, values: np.ndarray, styl
 
 def _steps(axes: Axes, drawn: Sequence[Curve]) -> None:
     """Iterations from 0 on, evenly up to 1 and then by logarithm."""
-    from matplotlib.ticker import FuncFormatter, NullLocator
-
     last = max(1, *(int(curve.steps[-1]) for curve in drawn))
     decades = [10**power for power in range(math.ceil(math.log10(1.2 * last)))]
     axes.set_xscale("symlog", linthresh=1.0, linscale=0.3)
     axes.set_xlim(0.0, 1.2 * last)
     axes.set_xticks([0, *decades])
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: tick_label(value)))
+    _label(axes.xaxis)
     axes.set_xlabel("iteration")
 
 
@@ -126,17 +160,21 @@ def _floor(positive: Sequence[float]) -> float:
 
 def _log(axes: Axes, which: str, low: float, high: float) -> None:
     """A logarithmic axis of whole decades with few, short labels."""
-    from matplotlib.ticker import FuncFormatter, NullLocator
-
     first, last = round(math.log10(low)), math.ceil(math.log10(high) - 1e-9)
     last = max(last, first + 1)
     powers = range(first, last + 1, math.ceil((last - first + 1) / 7))
     ends = 10.0**first / 1.3, 10.0**last * 1.3
     axes.set(**{f"{which}scale": "log", f"{which}lim": ends})
     axes.set(**{f"{which}ticks": [10.0**power for power in powers]})
-    axis = getattr(axes, f"{which}axis")
+    _label(getattr(axes, f"{which}axis"))
+
+
+def _label(axis: Axis) -> None:
+    """Few, short labels."""
+    from matplotlib.ticker import NullLocator
+
     axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(FuncFormatter(lambda value, _: tick_label(value)))
+    axis.set_major_formatter(lambda value, _: tick_label(value))
 
 
 def tick_label(value: float) -> str:
@@ -165,20 +203,20 @@ def boundary_chart(axes: Axes, found: Boundary, setting: Setting) -> None:
     axes.set(xlabel=f"feature {found.features[0]}", ylabel=f"feature {found.features[1]}")
 
 
-def overview(comparison: Comparison, shrinking: bool | None = None) -> Figure:
+def overview(comparison: Results, shrinking: bool | None = None) -> Figure:
     """iterationRatio, objError, gap and objective for one of the shrinking settings."""
-    lines = comparison.summaries
     if shrinking is None:
-        shrinking = lines[0].setting.shrinking
-    lines = [line for line in lines if line.setting.shrinking == shrinking]
-    styles, drawn = setting_looks(lines), curves(comparison, shrinking)
-    state = "on" if shrinking else "off"
+        shrinking = comparison.summaries[0].setting.shrinking
+    lines = comparison.by_shrinking[shrinking]
+    styles = looks(line.setting.label for line in lines)
+    drawn = curves(comparison, shrinking)
+    name = f"{comparison.data.name}, shrinking {state(shrinking)}"
     figure, (ratio, error, gap, objective) = canvas(
         2,
         2,
         width=6.0,
         height=max(4.2, 0.3 * len(lines)),
-        title=f"{comparison.data.name}, shrinking {state} (no run has a privacy guarantee)",
+        title=f"{name} (no run has a privacy guarantee)",
     )
     ratio_chart(ratio, lines, styles)
     error_chart(error, lines, styles)
@@ -188,7 +226,7 @@ def overview(comparison: Comparison, shrinking: bool | None = None) -> Figure:
     return figure
 
 
-def boundaries(comparison: Comparison) -> Figure | None:
+def boundaries(comparison: Results) -> Figure | None:
     """The two-feature picture, a panel per setting shown; None where there is none to draw."""
     found = boundary(comparison)
     if found is None:
@@ -201,15 +239,15 @@ def boundaries(comparison: Comparison) -> Figure | None:
     return figure
 
 
-def save(comparisons: Sequence[Comparison], folder: str) -> list[Path]:
+def save(comparisons: Sequence[Results], folder: str) -> list[Path]:
     """Write every figure as PNG into a folder, made if need be."""
     Path(folder).mkdir(parents=True, exist_ok=True)
     written, stems = [], set[str]()
     for comparison in comparisons:
         stem = _stem(comparison.data.name, stems)
         figures: dict[str, Figure | None] = {}
-        for shrinking in dict.fromkeys(line.setting.shrinking for line in comparison.summaries):
-            figures[f"shrinking_{'on' if shrinking else 'off'}"] = overview(comparison, shrinking)
+        for shrinking in comparison.by_shrinking:
+            figures[f"shrinking_{state(shrinking)}"] = overview(comparison, shrinking)
         figures["boundaries"] = boundaries(comparison)
         for name, figure in figures.items():
             if figure is not None:

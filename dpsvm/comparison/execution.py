@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from os import PathLike, fspath
 from pathlib import Path
@@ -76,7 +76,6 @@ def execute(
     *,
     jobs: int = 1,
     journal: Journal | None = None,
-    tick: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[Task, Run]]:
     """Each task with its run, as they end; Ctrl-C and errors stop the runs under way."""
     missing = []
@@ -85,12 +84,10 @@ def execute(
         if known is None:
             missing.append(task)
         else:
-            tick()
             yield task, known
     for task, run in _run(missing, jobs):
         if journal is not None:
             journal.add(task, run)
-        tick()
         yield task, run
 
 

@@ -1,22 +1,16 @@
-"""Comparisons as one HTML page."""
+"""Resultss as one HTML page."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpsvm.comparison import charts, words
 from dpsvm.comparison.boundary import boundary
-from dpsvm.comparison.curves import curves
-from dpsvm.comparison.records import configuration
-from dpsvm.comparison.summary import Summary
-from dpsvm.report import html
+from dpsvm.comparison.results import Plan, Results
+from dpsvm.report import html, palette
 from dpsvm.report.picture import canvas, svg
-
-if TYPE_CHECKING:
-    from dpsvm.comparison.comparison import Comparison, Plan
 
 _TITLE = "Working-set selectors against wss2"
 _LEAD = (
@@ -26,49 +20,46 @@ _LEAD = (
 )
 
 
-def page(comparisons: Sequence[Comparison], failures: Sequence[str] = ()) -> str:
+def page(comparisons: Sequence[Results], failures: Sequence[str] = ()) -> str:
     """The whole page."""
     facts = [html.row(words.data_cells(one.data.facts)) for one in comparisons]
-    body = [html.heading(2, "Data"), html.table("Data", words.data_columns(), facts)]
+    body = [html.heading(2, "Data"), html.table("Data", words.DATA_COLUMNS, facts)]
     for comparison in comparisons:
         body += _chapter(comparison)
     body += [f'<p class="failed">{escape(failure)}</p>' for failure in failures]
     return html.document(_TITLE, _LEAD, body, _facts(comparisons[0].plan))
 
 
-def _chapter(comparison: Comparison) -> Iterator[str]:
+def _chapter(comparison: Results) -> Iterator[str]:
     yield f"<section>{html.heading(2, comparison.data.name)}"
-    for shrinking in dict.fromkeys(line.setting.shrinking for line in comparison.summaries):
+    for shrinking in comparison.by_shrinking:
         yield from _block(comparison, shrinking)
     yield from _boundaries(comparison)
     yield "</section>"
 
 
-def _block(comparison: Comparison, shrinking: bool) -> Iterator[str]:
+def _block(comparison: Results, shrinking: bool) -> Iterator[str]:
     """Tables, notes and charts of one shrinking setting."""
-    lines = [one for one in comparison.summaries if one.setting.shrinking == shrinking]
-    both = len({one.setting.shrinking for one in comparison.summaries}) > 1
+    lines = comparison.by_shrinking[shrinking]
+    both = len(comparison.by_shrinking) > 1
     state = f", shrinking {words.state(shrinking)}" if both else ""
-    looks = charts.setting_looks(comparison.summaries)
+    looks = palette.looks(line.setting.label for line in comparison.summaries)
 
-    def table(
-        title: str,
-        aside: str,
-        columns: Sequence[str],
-        cells: Callable[[Summary], list[str]],
-        shown: Sequence[Summary] = lines,
-    ) -> Iterator[str]:
+    def shown(table: words.Table) -> Iterator[str]:
         rows = [
-            html.row(cells(one), looks[one.setting.label], "reference" * one.setting.is_reference)
-            for one in shown
+            html.row(
+                table.cells(one),
+                looks[one.setting.label],
+                "reference" * one.setting.is_reference,
+            )
+            for one in table.lines
         ]
-        yield html.heading(3, f"{title}{state}", aside)
-        yield html.table(f"{comparison.data.name}: {title}", columns, rows)
+        yield html.heading(3, f"{table.title}{state}", table.aside)
+        yield html.table(f"{comparison.data.name}: {table.title}", table.header, rows)
 
-    title = words.shrinking_title(comparison, shrinking)
-    yield from table("Iterations", title, words.ITERATION_COLUMNS, words.iteration_cells)
-    ended = "gap: lowest to highest of the runs"
-    yield from table("Where it ended", ended, words.SOLUTION_COLUMNS, words.solution_cells)
+    iterations, ended, *scores = words.tables(comparison, shrinking)
+    yield from shown(iterations)
+    yield from shown(ended)
     yield _notes(comparison.notes(shrinking))
 
     def picture(kind: str, draw: Callable[..., None], *given: Any, height: float = 3.4) -> str:
@@ -85,7 +76,7 @@ def _block(comparison: Comparison, shrinking: bool) -> Iterator[str]:
             ("objError", "logarithmic; bars span the runs", error),
         ]
     )
-    drawn, tol = curves(comparison, shrinking), comparison.plan.parameters.tol
+    drawn, tol = charts.curves(comparison, shrinking), comparison.plan.parameters.tol
     yield html.heading(3, f"Convergence{state}", "of each first run")
     yield html.key({line.setting.label: looks[line.setting.label] for line in lines})
     gap = f"a dot where the run stopped; dashed: the tolerance, {tol:g}"
@@ -101,15 +92,11 @@ def _block(comparison: Comparison, shrinking: bool) -> Iterator[str]:
             ),
         ]
     )
-    for where, place in words.SCORE_WHERE.items():
-        scored = [line for line in lines if line.scores(where) is not None]
-        if scored:
-            cells = partial(words.score_cells, where=where)
-            aside = "means of the runs"
-            yield from table(f"Scores {place}", aside, words.SCORE_COLUMNS, cells, scored)
+    for table in scores:
+        yield from shown(table)
 
 
-def _boundaries(comparison: Comparison) -> Iterator[str]:
+def _boundaries(comparison: Results) -> Iterator[str]:
     found = boundary(comparison)
     if found is None:
         return
@@ -143,7 +130,7 @@ def _notes(notes: Sequence[str]) -> str:
 
 
 def _facts(plan: Plan) -> dict[str, str]:
-    facts = configuration(plan)
+    facts = plan.configuration()
     numbers = ", ".join(f"{name} {value}" for name, value in facts["parameters"].items())
     versions = ", ".join(f"{name} {value}" for name, value in facts["versions"].items())
     return {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,12 +15,13 @@ from dpsvm._version import __version__
 from dpsvm.comparison.dataset import Dataset
 from dpsvm.comparison.scores import Scores
 from dpsvm.comparison.settings import Setting
+from dpsvm.progress import Monitor
 from dpsvm.rows import core_rows
+from dpsvm.svm.expansion import Expansion
 from dpsvm.svm.parameters import Parameters
 from dpsvm.svm.validation import GlibcRandom, folds
 
 Floats = NDArray[np.float64]
-Monitor = Callable[[Mapping[str, Any]], bool]
 
 LINEAR = Parameters(kernel="linear")
 """The paper's machine: linear, C = 1, tol = 1e-3."""
@@ -91,10 +92,10 @@ class Task:
 
     def run(self, monitor: Monitor | None = None) -> Run:
         """Train and measure; Cancelled if the monitor says stop."""
-        solution = self._train(self.data, monitor)
+        solution = self.solve(self.data, monitor)
         [report] = solution.reports
         cv = None if self.cv is None else self._cross_validate(self.cv, monitor)
-        test = None if self.test is None else self._scores(self.data, solution, self.test)
+        test = None if self.test is None else self._scores(solution, self.test)
         return Run(
             seed=self.seed,
             iterations=report.iterations,
@@ -103,25 +104,19 @@ class Task:
             stop_reason=report.stop_reason,
             seconds=report.seconds,
             kernel_evaluations=report.kernel_evaluations,
-            train=self._scores(self.data, solution, self.data),
+            train=self._scores(solution, self.data),
             cv=cv,
             test=test,
         )
 
-    def trace(self, monitor: Monitor | None = None) -> NDArray[np.void]:
+    def trace(self) -> NDArray[np.void]:
         """Gap and objective of every iteration of the run."""
-        return self._train(self.data, monitor, trace_every=1).reports[0].trace
+        return self.solve(self.data, trace_every=1).reports[0].trace
 
-    def solve(self, data: Dataset) -> Solution:
-        """The solution for other data."""
-        return self._train(data, None)
-
-    def decisions(self, data: Dataset, solution: Solution, X: Any) -> Floats:
-        """Decision values for rows, positive where the positive class is predicted."""
-        sign = 1.0 if data.positive_code == 0 else -1.0
-        return sign * self._raw_decisions(data, solution, X)
-
-    def _train(self, data: Dataset, monitor: Monitor | None, trace_every: int = 0) -> Solution:
+    def solve(
+        self, data: Dataset, monitor: Monitor | None = None, trace_every: int = 0
+    ) -> Solution:
+        """The solution for these or other data; Cancelled if the monitor says stop."""
         solution = _core.train(
             data.X,
             data.codes,
@@ -134,20 +129,14 @@ class Task:
             raise Cancelled
         return solution
 
-    def _raw_decisions(self, data: Dataset, solution: Solution, X: Any) -> Floats:
-        return _core.decision_values(
-            X,
-            core_rows(data.X[solution.support]),
-            solution.dual_coef,
-            solution.rho,
-            solution.n_support,
-            machine="c-svc",
-            decision_range=np.array([solution.reports[0].decision_range]),
-            **self.parameters().kernel_options(),
-        )[:, 0]
+    def decisions(self, data: Dataset, solution: Solution, X: Any) -> Floats:
+        """Decision values for rows, positive where the positive class of the data is predicted."""
+        machine = Expansion.of(self.parameters(), solution, data.X)
+        decision = machine.decision_values(X, threads=1)[:, 0]
+        return decision if data.positive_code == 0 else -decision
 
-    def _scores(self, data: Dataset, solution: Solution, judged: Dataset) -> Scores:
-        return _measure(judged, self._raw_decisions(data, solution, judged.X))
+    def _scores(self, solution: Solution, judged: Dataset) -> Scores:
+        return _measure(judged, self.decisions(self.data, solution, judged.X))
 
     def _cross_validate(self, n_folds: int, monitor: Monitor | None) -> Scores:
         """The scores of held-out rows, pooled, in the folds of ``svm-train -v``."""
@@ -155,12 +144,12 @@ class Task:
         decision = np.zeros(len(data.codes))
         for rows, held_out in folds(data.groups, n_folds, GlibcRandom()):
             part = Dataset(data.name, core_rows(data.X[rows]), data.codes[rows], data.labels)
-            solution = self._train(part, monitor)
-            decision[held_out] = self._raw_decisions(part, solution, core_rows(data.X[held_out]))
+            solution = self.solve(part, monitor)
+            decision[held_out] = self.decisions(part, solution, core_rows(data.X[held_out]))
         return _measure(data, decision)
 
 
 def _measure(data: Dataset, decision: Floats) -> Scores:
-    """Scores of raw decisions, where above zero is code 0."""
-    first = data.positive_code == 0
-    return Scores.of(decision if first else -decision, (decision > 0) == first, data.positive)
+    """Scores of decisions, where LIBSVM gives a row on the boundary the second class."""
+    predicted = decision > 0 if data.positive_code == 0 else decision >= 0
+    return Scores.of(decision, predicted, data.positive)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from copy import copy
+from functools import partial, wraps
+from inspect import Parameter, signature
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,21 +23,19 @@ from dpsvm._result import Report, Solution
 from dpsvm._sklearn import CallbackSupportMixin, one_of
 from dpsvm.progress import solver_progress
 from dpsvm.rows import FLOAT_TYPES, lies_in_rows, rows_to_read, scale_gamma
-from dpsvm.svm.callbacks import Subtasks, print_reports
-from dpsvm.svm.fitted import FittedSVM, Floats, Kernel
+from dpsvm.svm.fitted import FittedSVM, Floats
+from dpsvm.svm.monitors import Patience, print_reports, stall_notice, subtasks
 from dpsvm.svm.parameters import CLASSIFIERS, TABLE, Parameters
-from dpsvm.svm.patience import Patience, stall_notice
 from dpsvm.svm.selectors import NUMBERS, SELECTORS
-from dpsvm.svm.solving import NOT_FINITE, CoreFit
-from dpsvm.svm.warm_start import Previous
+from dpsvm.svm.solving import CoreFit
 from dpsvm.threads import thread_count
-from dpsvm.warnings import PrivacyLeakWarning
+from dpsvm.warnings import PrivacyLeakWarning, warn_caller
 
 Rows = NDArray[np.intp]
+Init = TypeVar("Init", bound=Callable[..., None])
 RandomState = int | np.random.RandomState | None
 
-# From a warning in _fit to the caller of fit: _fit, fit, scikit-learn's wrapper of fit, the caller.
-_CALLER = 4
+_NOT_FINITE = "The dual coefficients or intercepts are not finite"
 
 
 def constraints(*names: str) -> dict[str, list[Any]]:
@@ -46,8 +47,39 @@ def constraints(*names: str) -> dict[str, list[Any]]:
     return {name: [one.to_sklearn() for one in TABLE[name].allowed] for name in names}
 
 
+def keeps_its_parameters(init: Init) -> Init:
+    """Make an ``__init__`` keep each of its parameters under its name, as scikit-learn asks.
+
+    Besides those it names, they are the numbers that selectors read.
+    """
+    own = signature(init)
+    taken = {name: one for name, one in own.parameters.items() if one.kind is one.KEYWORD_ONLY}
+    for name, number in NUMBERS.items():
+        taken[name] = Parameter(name, Parameter.KEYWORD_ONLY, default=number.default)
+
+    @wraps(init)
+    def keep(self: Any, /, *positional: Any, **given: Any) -> None:
+        init(self, *positional, **given)  # its own words for a call that has these
+        if unknown := given.keys() - taken:
+            kind, name = type(self).__name__, min(unknown)
+            raise TypeError(f"{kind}.__init__() got an unexpected keyword argument {name!r}")
+        for name, one in taken.items():
+            setattr(self, name, given.get(name, one.default))
+
+    first = own.parameters["self"]
+    keep.__signature__ = own.replace(parameters=[first, *taken.values()])  # type: ignore[attr-defined]
+    return cast(Init, keep)
+
+
 class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     """A support vector machine trained by the core."""
+
+    gamma: float | str
+    tol: float
+    verbose: bool
+    random_state: RandomState
+    selector: str
+    warm_start: bool
 
     _settings: ClassVar[tuple[str, ...]] = (  # parameters handed to the core as they are
         "degree", "coef0", "tol", "shrinking", "cache_size", "max_iter", "time_limit",
@@ -66,47 +98,6 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
             None,
         ],
     }
-
-    def __init__(
-        self,
-        *,
-        kernel: Kernel,
-        degree: int,
-        gamma: float | str,
-        coef0: float,
-        shrinking: bool,
-        tol: float,
-        cache_size: float,
-        verbose: bool,
-        max_iter: int,
-        random_state: RandomState,
-        solver: str,
-        selector: str,
-        time_limit: float | None,
-        n_jobs: int | None,
-        warm_start: bool,
-        **numbers: float,
-    ) -> None:
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.solver = solver
-        self.selector = selector
-        self.time_limit = time_limit
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        for name, number in NUMBERS.items():
-            setattr(self, name, numbers.pop(name, number.default))
-        if numbers:
-            kind, name = type(self).__name__, min(numbers)
-            raise TypeError(f"{kind}.__init__() got an unexpected keyword argument {name!r}")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -137,15 +128,16 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
 
     def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Self:
         threads = thread_count(self.n_jobs)
-        before = self._previous() if self.warm_start else None
+        before = copy(self) if self.warm_start and self.__sklearn_is_fitted__() else None
         self.__dict__.pop("_parameters", None)  # a fit that fails leaves no fitted machine
         for notice, category in self._notices():
-            warnings.warn(notice, category, stacklevel=_CALLER)
+            warn_caller(notice, category)
         rows, y_checked = self._check_training_data(X, y)
         weight, kept = _kept_weights(sample_weight, _num_samples(rows))
         targets = self._targets(y_checked, kept)
         parameters = self._resolve_parameters(rows)
-        alpha = None if before is None else self._start(before, rows, kept, parameters.C)
+        alpha = None if before is None else before._coefficients_for(self, rows, parameters.C)
+        alpha = alpha if alpha is None or kept is None else alpha[:, kept]
         problem = self._problem(rows)
 
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
@@ -153,11 +145,14 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, **data)
         with (
+            _familiar_words(),
             solver_progress(shown=bool(self.verbose)) as display,
-            Subtasks(self, context, display, data) as subtasks,
+            subtasks(self, context, display, data) as listener,
         ):
-            monitor = Patience(subtasks.monitor, tol=self.tol, tell=_warn_while_fitting)
-            solve = CoreFit(parameters, threads=threads, seed=self._seed(), monitor=monitor)
+            warn = partial(warn_caller, category=ConvergenceWarning)
+            monitor = Patience(listener, tol=self.tol, tell=warn)
+            watch = partial(nullcontext, monitor)
+            solve = CoreFit(parameters, threads=threads, seed=self._seed(), watch=watch)
             by_class = getattr(self, "class_weight_", None)
             solution = solve(
                 problem, targets, rows=kept, weight=weight, class_weight=by_class, alpha=alpha
@@ -175,23 +170,6 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
         notice = SELECTORS[self.selector].notice(self, kernel)
         return [] if notice is None else [(notice, PrivacyLeakWarning)]
 
-    def _previous(self) -> Previous | None:
-        """Return what the last fit left, if there was one."""
-        if not self.__sklearn_is_fitted__():
-            return None
-        return Previous(
-            self._expansion(),
-            self.support_,
-            self.shape_fit_[0],
-            getattr(self, "classes_", None),
-            getattr(self, "_mostly_bounded", False),  # not told by scikit-learn's machines
-        )
-
-    def _start(self, before: Previous, rows: Any, kept: Rows | None, C: float) -> Floats | None:
-        """Return the coefficients to continue from, for the rows kept."""
-        table = before.coefficients(_num_samples(rows), getattr(self, "classes_", None), C)
-        return table if table is None or kept is None else table[:, kept]
-
     def _calibrate(
         self,
         solve: CoreFit,
@@ -208,15 +186,13 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
             print_reports(type(self).__name__, tuple(reports))
         stalled = [report.gap for report in all_reports if report.stop_reason == "stalled"]
         if stalled:
-            notice = stall_notice(max(stalled), self.tol)
-            warnings.warn(notice, ConvergenceWarning, stacklevel=_CALLER + 1)
+            warn_caller(stall_notice(max(stalled), self.tol), ConvergenceWarning)
         for limit in ("max_iter", "time_limit"):
             if any(report.stop_reason == limit for report in all_reports):
-                warnings.warn(
+                warn_caller(
                     f"Solver terminated early ({limit}={getattr(self, limit)}).  Consider "
                     "pre-processing your data with StandardScaler or MinMaxScaler.",
                     ConvergenceWarning,
-                    stacklevel=_CALLER + 1,
                 )
 
     def _check_training_data(self, X: Any, y: Any) -> tuple[Any, Any]:
@@ -280,16 +256,15 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
         """Set the fitted attributes."""
         if not (np.isfinite(solution.dual_coef).all() and np.isfinite(solution.rho).all()):
             raise ValueError(
-                f"{NOT_FINITE}. The input data may contain large values and need to be "
+                f"{_NOT_FINITE}. The input data may contain large values and need to be "
                 "preprocessed."
             )
-        sign = -1.0 if self._two_classes() else 1.0
         self._parameters = parameters
         self.shape_fit_ = rows.shape if hasattr(rows, "shape") else (_num_samples(rows),)
         self.support_ = solution.support
         self.n_support_ = solution.n_support
-        self.dual_coef_ = sign * solution.dual_coef
-        self.intercept_ = -sign * solution.rho
+        self.dual_coef_ = self._sign * solution.dual_coef
+        self.intercept_ = -self._sign * solution.rho
         if parameters.kernel == "precomputed":
             self.support_vectors_ = np.empty((0, 0))
         else:
@@ -300,24 +275,31 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
 
     def _keep_reports(self, solution: Solution) -> None:
         reports = solution.reports
-        one = len(reports) == 1
+
+        def of_each(name: str) -> Any:
+            values = [getattr(report, name) for report in reports]
+            return values[0] if len(values) == 1 else np.array(values)
+
         iterations = np.array([report.iterations for report in reports], dtype=np.int64)
-        reasons = np.array([report.stop_reason for report in reports])
-        gaps = np.array([report.gap for report in reports])
-        objectives = np.array([report.objective for report in reports])
         self.n_iter_ = iterations if self._machine in CLASSIFIERS else int(iterations[0])
-        self.stop_reason_ = str(reasons[0]) if one else reasons
-        self.dual_gap_ = float(gaps[0]) if one else gaps
-        self.objective_ = float(objectives[0]) if one else objectives
+        self.stop_reason_ = of_each("stop_reason")
+        self.dual_gap_ = of_each("gap")
+        self.objective_ = of_each("objective")
         self._decision_range = np.array([report.decision_range for report in reports])
         self._mostly_bounded = sum(2 * report.n_bsv - report.n_sv for report in reports) > 0
         self.n_selections_ = sum(report.n_selections for report in reports)
         self.privacy_guarantee_ = None
 
 
-def _warn_while_fitting(text: str) -> None:
-    # From the core's monitor: its two frames, the call of the core, _fit and then as ever.
-    warnings.warn(text, ConvergenceWarning, stacklevel=_CALLER + 4)
+@contextmanager
+def _familiar_words() -> Iterator[None]:
+    """Say the core's refusal of numbers too large for it in words scikit-learn's users know."""
+    try:
+        yield
+    except ValueError as error:
+        if "single precision" in str(error):
+            raise ValueError(f"{_NOT_FINITE}: {error}") from None
+        raise
 
 
 def _kept_weights(

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsvm.svm.expansion import Expansion
-from dpsvm.svm.platt import held_out_sigmoid
+from dpsvm.svm.parameters import Parameters
+from dpsvm.svm.probability import held_out_sigmoid
 from dpsvm.svm.solving import CoreFit
 from dpsvm.svm.validation import MersenneRandom, Rows
 
@@ -43,77 +44,40 @@ def pair_sigmoids(
     ((1,), True)
     """
     groups = [np.flatnonzero(codes == code) for code in range(len(class_weight))]
-    sigmoids = []
-    for i, j in combinations(range(len(groups)), 2):
+
+    def sigmoid(i: int, j: int) -> tuple[float, float]:
         pair = np.concatenate([groups[i], groups[j]])
-        folds = _Folds(
-            solve,
-            problem,
-            rows[pair],
-            codes[pair] == i,
-            None if weight is None else weight[pair],
-            class_weight[[j, i]],
-        )
-        sigmoids.append(held_out_sigmoid(folds.positive, MersenneRandom(seed), folds.decide))
-    a, b = np.array(sigmoids).T
+        positive = codes[pair] == i
+
+        def decide(trained: Rows, held_out: Rows) -> Floats:
+            if not len(held_out):
+                return np.empty(0)
+            own = None if weight is None else weight[pair[trained]]
+            solution = solve(
+                problem,
+                positive[trained].astype(np.float64),
+                rows=rows[pair[trained]],
+                weight=own,
+                class_weight=class_weight[[j, i]],
+                nu=_feasible_nu(solve.parameters, positive[trained], own),
+            )
+            machine = Expansion.of(solve.parameters, solution, problem)
+            asked = problem[rows[pair[held_out]]]
+            return -machine.decision_values(asked, threads=solve.threads)[:, 0]
+
+        return held_out_sigmoid(positive, MersenneRandom(seed), decide)
+
+    a, b = np.array([sigmoid(i, j) for i, j in combinations(range(len(groups)), 2)]).T
     return a, b
 
 
-class _Folds:
-    """The machines that tell one pair of classes apart, trained without some of its rows."""
-
-    def __init__(
-        self,
-        solve: CoreFit,
-        problem: Any,
-        rows: Rows,  # of the pair
-        positive: NDArray[np.bool_],  # which of them are of its first class
-        weight: Floats | None,
-        class_weight: Floats,  # of the second class and of the first
-    ) -> None:
-        self.positive = positive
-        self._solve = solve
-        self._problem = problem
-        self._rows = rows
-        self._weight = weight
-        self._class_weight = class_weight
-
-    def decide(self, trained: Rows, held_out: Rows) -> Floats:
-        """Return the decisions on the rows held out, positive for the first class."""
-        if not len(held_out):
-            return np.empty(0)
-        positive = self.positive[trained]
-        weight = None if self._weight is None else self._weight[trained]
-        solution = self._solve(
-            self._problem,
-            positive.astype(np.float64),
-            rows=self._rows[trained],
-            weight=weight,
-            class_weight=self._class_weight,
-            nu=self._nu(positive, weight),
-        )
-        parameters = self._solve.parameters
-        vectors = None if parameters.kernel == "precomputed" else self._problem[solution.support]
-        machine = Expansion(
-            parameters,
-            support=solution.support,
-            support_vectors=vectors,
-            n_support=solution.n_support,
-            dual_coef=solution.dual_coef,
-            rho=solution.rho,
-            columns=self._problem.shape[1],
-            n_classes=2,
-            decision_range=np.array([solution.reports[0].decision_range]),
-        )
-        asked = self._problem[self._rows[held_out]]
-        return -machine.decision_values(asked, threads=self._solve.threads)[:, 0]
-
-    def _nu(self, positive: NDArray[np.bool_], weight: Floats | None) -> float | None:
-        """Return nu, lowered where the fold has too few rows of one class for it."""
-        if self._solve.parameters.machine != "nu-svc":
-            return None
-        weight = np.ones(len(positive)) if weight is None else weight
-        scarce = min(weight[positive].sum(), weight[~positive].sum())
-        largest = float(2.0 * scarce / weight.sum())
-        nu = self._solve.parameters.nu
-        return nu if nu < largest else _NU_SHARE * largest
+def _feasible_nu(
+    parameters: Parameters, positive: NDArray[np.bool_], weight: Floats | None
+) -> float | None:
+    """Return nu, lowered where a fold has too few rows of one class for it; None without nu."""
+    if parameters.machine != "nu-svc":
+        return None
+    weight = np.ones(len(positive)) if weight is None else weight
+    scarce = min(weight[positive].sum(), weight[~positive].sum())
+    largest = float(2.0 * scarce / weight.sum())
+    return parameters.nu if parameters.nu < largest else _NU_SHARE * largest

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from dpsvm._sklearn import PROBABILITY_DEFAULT
-from dpsvm.svm.base import RandomState, constraints
+from dpsvm.svm.base import RandomState, constraints, keeps_its_parameters
 from dpsvm.svm.classifier import BaseSVC
 from dpsvm.svm.fitted import Kernel
-from dpsvm.svm.selectors import takes_numbers
 
 
 class SVC(BaseSVC):
@@ -122,12 +121,9 @@ class SVC(BaseSVC):
 
     _machine = "c-svc"
     _settings = (*BaseSVC._settings, "C")
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseSVC._parameter_constraints,
-        **constraints("C"),
-    }
+    _parameter_constraints = BaseSVC._parameter_constraints | constraints("C")
 
-    @takes_numbers
+    @keeps_its_parameters
     def __init__(
         self,
         *,
@@ -152,30 +148,7 @@ class SVC(BaseSVC):
         n_jobs: int | None = None,
         warm_start: bool = False,
         **numbers: float,
-    ) -> None:
-        super().__init__(
-            kernel=kernel,
-            degree=degree,
-            gamma=gamma,
-            coef0=coef0,
-            shrinking=shrinking,
-            probability=probability,
-            tol=tol,
-            cache_size=cache_size,
-            class_weight=class_weight,
-            verbose=verbose,
-            max_iter=max_iter,
-            decision_function_shape=decision_function_shape,
-            break_ties=break_ties,
-            random_state=random_state,
-            solver=solver,
-            selector=selector,
-            time_limit=time_limit,
-            n_jobs=n_jobs,
-            warm_start=warm_start,
-            **numbers,
-        )
-        self.C = C
+    ) -> None: ...
 
 
 class NuSVC(BaseSVC):
@@ -201,15 +174,12 @@ class NuSVC(BaseSVC):
 
     _machine = "nu-svc"
     _settings = (*BaseSVC._settings, "nu")
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseSVC._parameter_constraints,
-        **constraints("nu"),
-    }
+    _parameter_constraints = BaseSVC._parameter_constraints | constraints("nu")
     _one_class_left = (
         "specified nu is infeasible: all samples with positive weights belong to the same class"
     )
 
-    @takes_numbers
+    @keeps_its_parameters
     def __init__(
         self,
         *,
@@ -234,27 +204,4 @@ class NuSVC(BaseSVC):
         n_jobs: int | None = None,
         warm_start: bool = False,
         **numbers: float,
-    ) -> None:
-        super().__init__(
-            kernel=kernel,
-            degree=degree,
-            gamma=gamma,
-            coef0=coef0,
-            shrinking=shrinking,
-            probability=probability,
-            tol=tol,
-            cache_size=cache_size,
-            class_weight=class_weight,
-            verbose=verbose,
-            max_iter=max_iter,
-            decision_function_shape=decision_function_shape,
-            break_ties=break_ties,
-            random_state=random_state,
-            solver=solver,
-            selector=selector,
-            time_limit=time_limit,
-            n_jobs=n_jobs,
-            warm_start=warm_start,
-            **numbers,
-        )
-        self.nu = nu
+    ) -> None: ...

@@ -44,6 +44,11 @@ def _offers_probabilities(machine: Any) -> bool:
 class BaseSVC(ClassifierMixin, BaseSVM):  # type: ignore[misc]
     """A support vector classifier: one machine for every pair of classes."""
 
+    class_weight: Mapping[Any, float] | str | None
+    decision_function_shape: str
+    break_ties: bool
+    probability: bool | str
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseSVM._parameter_constraints,
         "class_weight": [one_of("balanced"), dict, None],
@@ -51,21 +56,6 @@ class BaseSVC(ClassifierMixin, BaseSVM):  # type: ignore[misc]
         "break_ties": ["boolean"],
         "probability": ["boolean", Hidden(StrOptions({"deprecated"}))],
     }
-
-    def __init__(
-        self,
-        *,
-        class_weight: Mapping[Any, float] | str | None,
-        decision_function_shape: str,
-        break_ties: bool,
-        probability: bool | str,
-        **common: Any,
-    ) -> None:
-        super().__init__(**common)
-        self.class_weight = class_weight
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.probability = probability
 
     def _targets(self, y: Any, kept: Rows | None) -> Floats:
         """Set ``classes_`` and ``class_weight_`` and return each row's position in ``classes_``."""
@@ -163,18 +153,7 @@ class BaseSVC(ClassifierMixin, BaseSVM):  # type: ignore[misc]
 
     @available_if(_offers_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Floats:
-        """Return the logarithm of :meth:`predict_proba`.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows; for ``kernel="precomputed"`` their kernel with the training rows.
-
-        Returns
-        -------
-        logarithms : ndarray of shape (n_samples, n_classes)
-            One column per class, in the order of ``classes_``.
-        """
+        """Return the logarithm of what :meth:`predict_proba` returns for the rows X."""
         logarithms: Floats = np.log(self.predict_proba(X))
         return logarithms
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dpsvm import _core
 from dpsvm._csr import is_sparse
+from dpsvm._result import Solution
 from dpsvm.rows import FLOAT_TYPES, all_finite, core_rows
 from dpsvm.svm.parameters import Parameters
 from dpsvm.svm.voting import pair_count
@@ -58,6 +59,22 @@ class Expansion:
             self.support = _indices("support_", support, n_vectors, columns)
         else:
             self.support_vectors = _vectors(support_vectors, (n_vectors, columns))
+
+    @staticmethod
+    def of(parameters: Parameters, solution: Solution, rows: Any) -> Expansion:
+        """The expansion of a solution over the rows, or the kernel matrix, it was trained on."""
+        precomputed = parameters.kernel == "precomputed"
+        return Expansion(
+            parameters,
+            support=solution.support,
+            support_vectors=None if precomputed else rows[solution.support],
+            n_support=solution.n_support,
+            dual_coef=solution.dual_coef,
+            rho=solution.rho,
+            columns=rows.shape[1],
+            n_classes=len(solution.n_support),
+            decision_range=np.array([report.decision_range for report in solution.reports]),
+        )
 
     def decision_values(self, X: Any, *, threads: int) -> Floats:
         """Return the decisions, of shape (rows, pairs), for rows in the core's form."""

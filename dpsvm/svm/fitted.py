@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
@@ -9,11 +10,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from dpsvm.rows import FLOAT_TYPES, core_rows, lies_in_rows, rows_to_read
 from dpsvm.svm.expansion import Expansion
 from dpsvm.svm.parameters import CLASSIFIERS, Parameters
+from dpsvm.svm.sklearn_form import to_sklearn
 from dpsvm.svm.voting import pair_dual_coef
 from dpsvm.threads import thread_count
 
@@ -67,8 +69,6 @@ class FittedSVM:
         >>> machine.as_sklearn().predict([[2.0]])
         array(['yes'], dtype='<U3')
         """
-        from dpsvm.svm.interchange import to_sklearn
-
         return to_sklearn(self)
 
     def _kernel_matrix(self, X: Any) -> Any:
@@ -78,9 +78,10 @@ class FittedSVM:
         matrix = matrix.toarray() if sp.issparse(matrix) else matrix
         return core_rows(check_array(matrix, dtype=FLOAT_TYPES, order="C", input_name="kernel"))
 
-    def _two_classes(self) -> bool:
-        """Whether the public signs are turned so that positive means ``classes_[1]``."""
-        return self._machine in CLASSIFIERS and len(self.classes_) == 2
+    @property
+    def _sign(self) -> float:
+        """-1 where the public signs are turned so that positive means ``classes_[1]``, else 1."""
+        return -1.0 if self._machine in CLASSIFIERS and len(self.classes_) == 2 else 1.0
 
     @property
     def _gamma(self) -> float:
@@ -88,7 +89,6 @@ class FittedSVM:
 
     def _expansion(self) -> Expansion:
         """Return the expansion that the public attributes describe now."""
-        sign = -1.0 if self._two_classes() else 1.0
         precomputed = self._parameters.kernel == "precomputed"
         try:
             return Expansion(
@@ -96,8 +96,8 @@ class FittedSVM:
                 support=self.support_,
                 support_vectors=self.support_vectors_,
                 n_support=self.n_support_,
-                dual_coef=sign * self.dual_coef_,
-                rho=-sign * self.intercept_,
+                dual_coef=self._sign * self.dual_coef_,
+                rho=-self._sign * self.intercept_,
                 columns=self.shape_fit_[0 if precomputed else 1],
                 n_classes=len(self.classes_) if self._machine in CLASSIFIERS else 1,
                 decision_range=self._decision_range,
@@ -106,6 +106,23 @@ class FittedSVM:
             name = type(self).__name__
             message = f"The internal representation of {name} was altered: {error}"
             raise ValueError(message) from None
+
+    def _coefficients_for(self, fit: FittedSVM, rows: Any, C: float) -> Floats | None:
+        """Return the coefficient of every row for a new fit to continue from; None if it cannot.
+
+        With a new C those at their bounds move along, so where most are, all are scaled with C.
+        """
+        n_rows, classes = _num_samples(rows), getattr(fit, "classes_", ())
+        if n_rows != self.shape_fit_[0] or not np.array_equal(
+            getattr(self, "classes_", ()), classes
+        ):
+            return None
+        expansion = self._expansion()
+        bounded = getattr(self, "_mostly_bounded", False)  # not told by scikit-learn's machines
+        factor = C / self._parameters.C if bounded and math.isfinite(C) else 1.0
+        table = np.zeros((len(expansion.dual_coef), n_rows))
+        table[:, self.support_] = factor * expansion.dual_coef
+        return table
 
     def _decisions(self, X: Any) -> Floats:
         """Return the decision of every pair, of shape (n_samples, pairs), in LIBSVM's signs."""

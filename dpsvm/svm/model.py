@@ -1,18 +1,20 @@
-"""What a LIBSVM model file holds, and how it decides."""
+"""What a LIBSVM model file holds, as a machine that decides."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from os import PathLike
+from os import PathLike, fspath
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpsvm._csr import Csr, is_sparse
+from dpsvm._streams import open_text
 from dpsvm.rows import core_rows
 from dpsvm.svm.expansion import Expansion
-from dpsvm.svm.parameters import CLASSIFIERS, Parameters
+from dpsvm.svm.model_file import Contents, parse
+from dpsvm.svm.parameters import CLASSIFIERS
 from dpsvm.svm.probability import class_probabilities
 from dpsvm.svm.voting import pair_count, winners
 
@@ -20,11 +22,11 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Model:
+class Model(Contents):
     """A trained machine in LIBSVM's terms: its classes, their order and its signs.
 
     >>> from scipy import sparse
-    >>> from scipy import sparse
+    >>> from dpsvm.svm.parameters import Parameters
     >>> model = Model(
     ...     parameters=Parameters(machine="c-svc", kernel="linear"), labels=np.array([1, -1]),
     ...     rho=np.array([0.5]), n_support=np.array([1, 1]), dual_coef=np.array([[1.0, -1.0]]),
@@ -35,16 +37,6 @@ class Model:
     >>> model.predict([[3.0, 1.0], [0.0, 0.0]]).tolist()
     [1.0, -1.0]
     """
-
-    parameters: Parameters  # of which a file holds the machine and the kernel's
-    rho: Floats  # one per pair of classes; one number without classes
-    n_support: NDArray[np.int32]  # support vectors of each class; one number without classes
-    dual_coef: Floats  # (classes - 1, vectors); one row without classes
-    support_vectors: Any = None  # CSR, grouped by class; None if precomputed
-    serials: NDArray[np.int64] | None = None  # precomputed: training row of each, from 1
-    labels: NDArray[np.int64] | None = None  # one per class; None without classes
-    prob_a: Floats | None = None  # Platt slope of each pair; Laplace scale of a regression
-    prob_b: Floats | None = None  # Platt offset of each pair
 
     def __post_init__(self) -> None:
         if self.is_classifier != (self.labels is not None):
@@ -101,20 +93,30 @@ class Model:
         decision = self.decision_values(X, threads=threads)
         return class_probabilities(decision, self.prob_a, self.prob_b)
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write a LIBSVM model file, whole or not at all."""
-        from dpsvm.svm import model_file
-
-        model_file.write(self, path)
-
     @staticmethod
     def load(path: str | PathLike[str]) -> Model:
         """Read a LIBSVM model file; a malformed one raises ValueError with file and line."""
-        from dpsvm.svm import model_file
-
-        model = model_file.read(path)
+        model = Model.read(path)
         vectors = model.support_vectors
         return model if vectors is None else replace(model, support_vectors=vectors.to_scipy())
+
+    @staticmethod
+    def read(path: str | PathLike[str]) -> Model:
+        """What :meth:`load` reads, for the command line, which does without scipy.
+
+        A malformed file raises :class:`~dpsvm.data.LibsvmFormatError`, a ``ValueError`` whose text
+        is ``FILE:LINE: reason``.
+
+        >>> import os, tempfile
+        >>> text = "svm_type epsilon_svr\\nkernel_type linear\\nnr_class 2\\ntotal_sv 1\\nrho -1\\n"
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "line.model")
+        ...     _ = open(path, "w").write(text + "SV\\n2 1:1\\n")
+        ...     Model.read(path).predict([[0.0], [1.0]]).tolist()
+        [1.0, 3.0]
+        """
+        with open_text(path) as stream:
+            return Model(**parse(stream, fspath(path)))
 
     def _expansion(self, n_features: int) -> Expansion:
         n_classes = 1 if self.labels is None else len(self.labels)

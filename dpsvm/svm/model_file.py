@@ -9,7 +9,8 @@ its word.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from os import PathLike, fspath
+from dataclasses import dataclass
+from os import PathLike
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -17,11 +18,12 @@ from numpy.typing import NDArray
 
 from dpsvm._csr import Csr
 from dpsvm._files import RowReader, format_rows
-from dpsvm._streams import atomic_write, chunks_of, compressor, open_text
-from dpsvm.svm.model import Model
+from dpsvm._streams import atomic_write, chunks_of, compressor
 from dpsvm.svm.model_header import Header
 from dpsvm.svm.parameters import CLASSIFIERS, KERNELS, MACHINES, Parameters
 from dpsvm.svm.voting import pair_count
+
+Floats = NDArray[np.float64]
 
 _MACHINE_NAMES = {name.replace("-", "_"): name for name in MACHINES}
 _KERNEL_NAMES = {"polynomial" if name == "poly" else name: name for name in KERNELS}
@@ -34,57 +36,53 @@ _INT32_MIN, _INT32_MAX = -(2**31), 2**31 - 1
 _ROWS_PER_WRITE = 4096
 
 
-def read(path: str | PathLike[str]) -> Model:
-    """Read a model file, plain or compressed.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Contents:
+    """What a file holds, in LIBSVM's terms: its classes, their order and its signs."""
 
-    A malformed file raises :class:`~dpsvm.data.LibsvmFormatError`, a ``ValueError`` whose text is
-    ``FILE:LINE: reason``.
+    parameters: Parameters  # of which a file holds the machine and the kernel's
+    rho: Floats  # one per pair of classes; one number without classes
+    n_support: NDArray[np.int32]  # support vectors of each class; one number without classes
+    dual_coef: Floats  # (classes - 1, vectors); one row without classes
+    support_vectors: Any = None  # CSR, grouped by class; None if precomputed
+    serials: NDArray[np.int64] | None = None  # precomputed: training row of each, from 1
+    labels: NDArray[np.int64] | None = None  # one per class; None without classes
+    prob_a: Floats | None = None  # Platt slope of each pair; Laplace scale of a regression
+    prob_b: Floats | None = None  # Platt offset of each pair
 
-    >>> import os, tempfile
-    >>> text = "svm_type epsilon_svr\\nkernel_type linear\\nnr_class 2\\ntotal_sv 1\\nrho -1\\n"
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = os.path.join(folder, "line.model")
-    ...     _ = open(path, "w").write(text + "SV\\n2 1:1\\n")
-    ...     read(path).predict([[0.0], [1.0]]).tolist()
-    [1.0, 3.0]
-    """
-    with open_text(path) as stream:
-        return parse(stream, fspath(path))
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write a LIBSVM model file, whole or not at all.
+
+        Names in .gz, .bz2 and .xz are compressed, which LIBSVM cannot read.
+
+        >>> import os, tempfile
+        >>> model = Contents(
+        ...     parameters=Parameters(machine="one-class", kernel="precomputed"),
+        ...     rho=np.array([0.25]), n_support=np.array([1]), dual_coef=np.array([[0.5]]),
+        ...     serials=np.array([7]),
+        ... )
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "one.model")
+        ...     model.save(path)
+        ...     open(path).read().splitlines()[-3:]
+        ['rho 0.25', 'SV', '0.5 0:7 ']
+        """
+        with atomic_write(path, "wb") as file, compressor(path, file) as text:
+            for block in blocks_of(self):
+                text.write(block)
 
 
-def parse(stream: BinaryIO, name: str) -> Model:
-    """The model of an open model file, whose name errors tell."""
+def parse(stream: BinaryIO, name: str) -> dict[str, Any]:
+    """The fields of :class:`Contents` in an open file, whose name errors tell."""
     header = Header(name, stream)
     parameters = _parameters(header)
     parts = _classes(header, parameters.machine)
     parts |= _probability(header, parameters.machine, len(parts["rho"]))
     parts |= _support_vectors(header, stream, parts["n_support"], parameters.kernel)
-    return Model(parameters=parameters, **parts)
+    return {"parameters": parameters, **parts}
 
 
-def write(model: Model, path: str | PathLike[str]) -> None:
-    """Write a model file that LIBSVM and :func:`read` take back, whole or not at all.
-
-    Names in .gz, .bz2 and .xz are compressed, which LIBSVM cannot read.
-
-    >>> import os, tempfile
-    >>> model = Model(
-    ...     parameters=Parameters(machine="one-class", kernel="precomputed"),
-    ...     rho=np.array([0.25]), n_support=np.array([1]), dual_coef=np.array([[0.5]]),
-    ...     serials=np.array([7]),
-    ... )
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = os.path.join(folder, "one.model")
-    ...     write(model, path)
-    ...     open(path).read().splitlines()[-3:]
-    ['rho 0.25', 'SV', '0.5 0:7 ']
-    """
-    with atomic_write(path, "wb") as file, compressor(path, file) as text:
-        for block in blocks_of(model):
-            text.write(block)
-
-
-def blocks_of(model: Model) -> Iterator[bytes]:
+def blocks_of(model: Contents) -> Iterator[bytes]:
     """What a model file holds, in pieces."""
     for key, values in _header_lines(model):
         yield " ".join([key, *map(_text, values)]).encode() + b"\n"
@@ -191,7 +189,7 @@ class _Body:
             yield chunk
 
 
-def _header_lines(model: Model) -> Iterator[tuple[str, Iterable[Any]]]:
+def _header_lines(model: Contents) -> Iterator[tuple[str, Iterable[Any]]]:
     machine_names = {name: text for text, name in _MACHINE_NAMES.items()}
     kernel_names = {name: text for text, name in _KERNEL_NAMES.items()}
     parameters = model.parameters
@@ -212,7 +210,7 @@ def _header_lines(model: Model) -> Iterator[tuple[str, Iterable[Any]]]:
         yield "nr_sv", model.n_support
 
 
-def _support_vector_lines(model: Model) -> Iterator[bytes]:
+def _support_vector_lines(model: Contents) -> Iterator[bytes]:
     coefficients = model.dual_coef.T
     first_index = 1
     if model.serials is not None:

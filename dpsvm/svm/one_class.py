@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import OutlierMixin, _fit_context
 
-from dpsvm.svm.base import BaseSVM, RandomState, Rows, constraints
+from dpsvm.svm.base import BaseSVM, RandomState, Rows, constraints, keeps_its_parameters
 from dpsvm.svm.fitted import Floats, Kernel
-from dpsvm.svm.selectors import takes_numbers
 
 
 class OneClassSVM(OutlierMixin, BaseSVM):  # type: ignore[misc]
@@ -35,12 +34,9 @@ class OneClassSVM(OutlierMixin, BaseSVM):  # type: ignore[misc]
 
     _machine = "one-class"
     _settings = (*BaseSVM._settings, "nu")
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseSVM._parameter_constraints,
-        **constraints("nu"),
-    }
+    _parameter_constraints = BaseSVM._parameter_constraints | constraints("nu")
 
-    @takes_numbers
+    @keeps_its_parameters
     def __init__(
         self,
         *,
@@ -61,26 +57,7 @@ class OneClassSVM(OutlierMixin, BaseSVM):  # type: ignore[misc]
         n_jobs: int | None = None,
         warm_start: bool = False,
         **numbers: float,
-    ) -> None:
-        super().__init__(
-            kernel=kernel,
-            degree=degree,
-            gamma=gamma,
-            coef0=coef0,
-            tol=tol,
-            shrinking=shrinking,
-            cache_size=cache_size,
-            verbose=verbose,
-            max_iter=max_iter,
-            random_state=random_state,
-            solver=solver,
-            selector=selector,
-            time_limit=time_limit,
-            n_jobs=n_jobs,
-            warm_start=warm_start,
-            **numbers,
-        )
-        self.nu = nu
+    ) -> None: ...
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -123,18 +100,7 @@ class OneClassSVM(OutlierMixin, BaseSVM):  # type: ignore[misc]
         return self._decisions(X)[:, 0]
 
     def score_samples(self, X: Any) -> Floats:
-        """Return the score of each row before the offset is taken off.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows; for ``kernel="precomputed"`` their kernel with the training rows.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,)
-            ``decision_function(X) + offset_``.
-        """
+        """Return the scores of the rows X: ``decision_function(X) + offset_``."""
         return self.decision_function(X) + self.offset_
 
     def predict(self, X: Any) -> NDArray[np.intp]:

@@ -1,19 +1,19 @@
 """The one table of settings behind the estimators, the command line and the model file.
 
 Every row is a field of :class:`Parameters`: its name, LIBSVM's flag and default, the values it may
-take, how its text is read, the key that stores it in a model file, and what it means.
+take, and what it means.
 """
 
 from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from numbers import Integral, Real
 from typing import Any
 
 from dpsvm.constraints import Boolean, Constraint, Interval, Names, Nothing, check_setting
-from dpsvm.svm.selectors import DEFAULT, NUMBERS, SELECTORS, Number, with_numbers
+from dpsvm.svm.selectors import DEFAULT, SELECTORS, Number, with_numbers
 
 MACHINES = ("c-svc", "nu-svc", "one-class", "epsilon-svr", "nu-svr")
 """Machine names, at the position of LIBSVM's code for ``-s``."""
@@ -26,6 +26,10 @@ SOLVERS = ("smo", "decomposition")
 
 CLASSIFIERS = frozenset({"c-svc", "nu-svc"})
 """The machines that take class labels."""
+
+_POSITIVE = Interval(Real, 0.0, None, closed="neither")
+_POSITIVE_OR_INFINITE = Interval(Real, 0.0, None, closed="right")
+_FROM_ZERO = Interval(Real, 0.0, None, closed="left")
 
 
 @dataclass(frozen=True)
@@ -42,10 +46,8 @@ class Setting:
     meaning: str
     default: Any  # LIBSVM's, where LIBSVM has the setting
     allowed: tuple[Constraint, ...]  # a value must meet one of them
-    kind: type  # bool, int, float or str: how text is read
-    flag: str | None = None
+    flag: str
     codes: tuple[str, ...] = ()  # names in the order of LIBSVM's numeric codes
-    model_key: str | None = None  # the line of a LIBSVM model file that holds it
 
     def check(self, value: Any) -> None:
         """Raise ValueError, naming the value, unless it is one this setting may take.
@@ -72,23 +74,24 @@ class Setting:
             self.check(value)
         except ValueError as error:
             wrong = str(error).removeprefix(f"{self.name} ")
-            raise ValueError(f"{self.flag or self.name} {text}: {wrong}") from None
+            raise ValueError(f"{self.flag} {text}: {wrong}") from None
         return value
 
     def _convert(self, text: str) -> Any:
         if self.codes:
             return self._decode(text)
-        if self.kind is bool:
+        form = self.allowed[0]
+        if isinstance(form, Boolean):
             if text not in ("0", "1"):
                 raise ValueError("must be 0 or 1")
             return text == "1"
-        if self.kind is str:
+        if not isinstance(form, Interval):
             return text
+        whole = form.kind is Integral
         try:
-            return self.kind(text)
+            return int(text) if whole else float(text)
         except ValueError:
-            wanted = "an integer" if self.kind is int else "a number"
-            raise ValueError(f"not {wanted}") from None
+            raise ValueError(f"not {'an integer' if whole else 'a number'}") from None
 
     def _decode(self, text: str) -> str:
         known = {str(code): name for code, name in enumerate(self.codes)}
@@ -97,14 +100,16 @@ class Setting:
         return known[text]
 
 
-def _row(default: Any, meaning: str, *allowed: Constraint, kind: type, **columns: Any) -> Any:
-    row = {"default": default, "meaning": meaning, "allowed": allowed, "kind": kind, **columns}
+def _row(
+    flag: str, default: Any, meaning: str, *allowed: Constraint, codes: tuple[str, ...] = ()
+) -> Any:
+    row = {"flag": flag, "meaning": meaning, "allowed": allowed, "codes": codes}
     return field(default=default, metadata=row)
 
 
 def _number_row(number: Number) -> Any:
     meaning = f"for {number.readers}: {number.meaning}"
-    return _row(number.default, meaning, number.allowed, kind=float, flag=number.flag)
+    return _row(number.flag, number.default, meaning, number.allowed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,125 +125,64 @@ class Parameters:
     ValueError: C must be a float in the range (0.0, inf], got -1.0
     """
 
-    machine: str = _row(
-        "c-svc",
-        "which machine is trained",
-        Names(MACHINES),
-        kind=str,
-        flag="-s",
-        codes=MACHINES,
-        model_key="svm_type",
-    )
-    kernel: str = _row(
-        "rbf",
-        "kernel function",
-        Names(KERNELS),
-        kind=str,
-        flag="-t",
-        codes=KERNELS,
-        model_key="kernel_type",
-    )
+    machine: str = _row("-s", "c-svc", "which machine is trained", Names(MACHINES), codes=MACHINES)
+    kernel: str = _row("-t", "rbf", "kernel function", Names(KERNELS), codes=KERNELS)
     degree: int = _row(
-        3,
-        "degree of the polynomial kernel",
-        Interval(Integral, 0, 2**31 - 1, closed="both"),
-        kind=int,
-        flag="-d",
-        model_key="degree",
+        "-d", 3, "degree of the polynomial kernel", Interval(Integral, 0, 2**31 - 1, closed="both")
     )
     gamma: float = _row(
+        "-g",
         0.0,
         "gamma in the kernel; on the command line 0 stands for 1/number of features",
-        Interval(Real, 0.0, None, closed="left"),
-        kind=float,
-        flag="-g",
-        model_key="gamma",
+        _FROM_ZERO,
     )
     coef0: float = _row(
+        "-r",
         0.0,
         "constant term in the polynomial and sigmoid kernels",
         Interval(Real, None, None, closed="neither"),
-        kind=float,
-        flag="-r",
-        model_key="coef0",
     )
     C: float = _row(
-        1.0,
-        "cost of a violation, in c-svc, epsilon-svr and nu-svr",
-        Interval(Real, 0.0, None, closed="right"),
-        kind=float,
-        flag="-c",
+        "-c", 1.0, "cost of a violation, in c-svc, epsilon-svr and nu-svr", _POSITIVE_OR_INFINITE
     )
     nu: float = _row(
+        "-n",
         0.5,
         "bound on the fraction of margin errors, in nu-svc, one-class and nu-svr",
         Interval(Real, 0.0, 1.0, closed="right"),
-        kind=float,
-        flag="-n",
     )
     epsilon: float = _row(
-        0.1,
-        "half width of the tube without loss, in epsilon-svr",
-        Interval(Real, 0.0, None, closed="left"),
-        kind=float,
-        flag="-p",
+        "-p", 0.1, "half width of the tube without loss, in epsilon-svr", _FROM_ZERO
     )
-    cache_size: float = _row(
-        100.0,
-        "memory for kernel rows, in MB",
-        Interval(Real, 0, None, closed="neither"),
-        kind=float,
-        flag="-m",
-    )
-    tol: float = _row(
-        1e-3,
-        "stop when the optimality gap is below this",
-        Interval(Real, 0.0, None, closed="neither"),
-        kind=float,
-        flag="-e",
-    )
+    cache_size: float = _row("-m", 100.0, "memory for kernel rows, in MB", _POSITIVE)
+    tol: float = _row("-e", 1e-3, "stop when the optimality gap is below this", _POSITIVE)
     shrinking: bool = _row(
-        True,
-        "whether to set aside variables that look settled",
-        Boolean(),
-        kind=bool,
-        flag="-h",
+        "-h", True, "whether to set aside variables that look settled", Boolean()
     )
     probability: bool = _row(
-        False,
-        "whether the model also gives probability estimates",
-        Boolean(),
-        kind=bool,
-        flag="-b",
+        "-b", False, "whether the model also gives probability estimates", Boolean()
     )
     max_iter: int = _row(
+        "--max-iter",
         -1,
         "most iterations for one binary problem; -1 for no limit",
         Interval(Integral, -1, 2**63 - 1, closed="both"),
-        kind=int,
-        flag="--max-iter",
     )
     time_limit: float | None = _row(
+        "--time-limit",
         None,
         "most seconds for the whole training",
-        Interval(Real, 0.0, None, closed="right"),
+        _POSITIVE_OR_INFINITE,
         Nothing(),
-        kind=float,
-        flag="--time-limit",
     )
     solver: str = _row(
+        "--solver",
         "smo",
         "smo follows LIBSVM; decomposition, linear kernel only, keeps w: faster on many rows",
         Names(SOLVERS),
-        kind=str,
-        flag="--solver",
     )
     selector: str = _row(
-        DEFAULT,
-        "rule that picks the next pair of variables",
-        Names(tuple(SELECTORS)),
-        kind=str,
-        flag="--selector",
+        "--selector", DEFAULT, "rule that picks the next pair of variables", Names(tuple(SELECTORS))
     )
 
     def __post_init__(self) -> None:
@@ -258,12 +202,7 @@ class Parameters:
         >>> Parameters(kernel="linear").kernel_options()
         {'kernel': 'linear', 'degree': 3, 'gamma': 0.0, 'coef0': 0.0}
         """
-        return {
-            "kernel": self.kernel,
-            "degree": int(self.degree),
-            "gamma": float(self.gamma),
-            "coef0": float(self.coef0),
-        }
+        return {name: getattr(self, name) for name in ("kernel", "degree", "gamma", "coef0")}
 
     def train_options(self) -> dict[str, Any]:
         """Return the keywords of ``_core.train`` that come from these settings.
@@ -271,27 +210,19 @@ class Parameters:
         >>> Parameters(cache_size=1).train_options()["cache_bytes"]
         1048576
         """
-        return {
-            **self.kernel_options(),
-            "machine": self.machine,
-            "C": float(self.C),
-            "nu": float(self.nu),
-            "epsilon": float(self.epsilon),
-            "tol": float(self.tol),
-            "cache_bytes": int(min(self.cache_size * 2**20, sys.maxsize)),
-            "shrinking": bool(self.shrinking),
-            "max_iter": int(self.max_iter),
-            "time_limit": math.inf if self.time_limit is None else float(self.time_limit),
-            "solver": self.solver,
-            "selector": self.selector,
-            **{name: float(getattr(self, name)) for name in NUMBERS},
-        }
+        options = asdict(self)
+        del options["probability"]  # not the core's
+        options["cache_bytes"] = int(min(options.pop("cache_size") * 2**20, sys.maxsize))
+        if self.time_limit is None:
+            options["time_limit"] = math.inf
+        return options
 
 
 TABLE: dict[str, Setting] = {
-    column.name: Setting(name=column.name, **column.metadata) for column in fields(Parameters)
+    column.name: Setting(name=column.name, default=column.default, **column.metadata)
+    for column in fields(Parameters)
 }
 """The table, by name."""
 
-BY_FLAG: dict[str, Setting] = {row.flag: row for row in TABLE.values() if row.flag}
+BY_FLAG: dict[str, Setting] = {row.flag: row for row in TABLE.values()}
 """The table, by command-line flag."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from sklearn.base import RegressorMixin
 
-from dpsvm.svm.base import BaseSVM, RandomState, constraints
+from dpsvm.svm.base import BaseSVM, RandomState, constraints, keeps_its_parameters
 from dpsvm.svm.fitted import Floats, Kernel
-from dpsvm.svm.selectors import takes_numbers
 
 
 class BaseSVR(RegressorMixin, BaseSVM):  # type: ignore[misc]
@@ -53,12 +52,9 @@ class SVR(BaseSVR):
 
     _machine = "epsilon-svr"
     _settings = (*BaseSVR._settings, "C", "epsilon")
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseSVR._parameter_constraints,
-        **constraints("C", "epsilon"),
-    }
+    _parameter_constraints = BaseSVR._parameter_constraints | constraints("C", "epsilon")
 
-    @takes_numbers
+    @keeps_its_parameters
     def __init__(
         self,
         *,
@@ -80,27 +76,7 @@ class SVR(BaseSVR):
         n_jobs: int | None = None,
         warm_start: bool = False,
         **numbers: float,
-    ) -> None:
-        super().__init__(
-            kernel=kernel,
-            degree=degree,
-            gamma=gamma,
-            coef0=coef0,
-            tol=tol,
-            shrinking=shrinking,
-            cache_size=cache_size,
-            verbose=verbose,
-            max_iter=max_iter,
-            random_state=random_state,
-            solver=solver,
-            selector=selector,
-            time_limit=time_limit,
-            n_jobs=n_jobs,
-            warm_start=warm_start,
-            **numbers,
-        )
-        self.C = C
-        self.epsilon = epsilon
+    ) -> None: ...
 
 
 class NuSVR(BaseSVR):
@@ -126,12 +102,9 @@ class NuSVR(BaseSVR):
 
     _machine = "nu-svr"
     _settings = (*BaseSVR._settings, "C", "nu")
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseSVR._parameter_constraints,
-        **constraints("C", "nu"),
-    }
+    _parameter_constraints = BaseSVR._parameter_constraints | constraints("C", "nu")
 
-    @takes_numbers
+    @keeps_its_parameters
     def __init__(
         self,
         *,
@@ -153,24 +126,4 @@ class NuSVR(BaseSVR):
         n_jobs: int | None = None,
         warm_start: bool = False,
         **numbers: float,
-    ) -> None:
-        super().__init__(
-            kernel=kernel,
-            degree=degree,
-            gamma=gamma,
-            coef0=coef0,
-            shrinking=shrinking,
-            tol=tol,
-            cache_size=cache_size,
-            verbose=verbose,
-            max_iter=max_iter,
-            random_state=random_state,
-            solver=solver,
-            selector=selector,
-            time_limit=time_limit,
-            n_jobs=n_jobs,
-            warm_start=warm_start,
-            **numbers,
-        )
-        self.nu = nu
-        self.C = C
+    ) -> None: ...

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from inspect import Parameter, signature
 from numbers import Real
 from typing import Any, TypeVar
 
@@ -12,7 +11,6 @@ from dpsvm import _core
 from dpsvm.constraints import Interval
 
 _T = TypeVar("_T")
-_F = TypeVar("_F", bound=Callable[..., None])
 
 
 @dataclass(frozen=True)
@@ -109,13 +107,3 @@ def with_numbers(column: Callable[[Number], Any]) -> Callable[[type[_T]], type[_
         return cls
 
     return extended
-
-
-def takes_numbers(init: _F) -> _F:
-    """Show the numbers in the signature of an ``__init__`` that takes them by ``**numbers``."""
-    own = signature(init)
-    named = [one for one in own.parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
-    for name, number in NUMBERS.items():
-        named.append(Parameter(name, Parameter.KEYWORD_ONLY, default=number.default))
-    init.__signature__ = own.replace(parameters=named)  # type: ignore[attr-defined]
-    return init

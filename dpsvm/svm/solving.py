@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,6 @@ from dpsvm.svm.parameters import Parameters
 from dpsvm.svm.validation import Rows
 
 Floats = NDArray[np.float64]
-NOT_FINITE = "The dual coefficients or intercepts are not finite"
 
 
 class CoreFit:
@@ -32,12 +33,13 @@ class CoreFit:
         *,
         threads: int,
         seed: int | None = None,
-        monitor: Monitor | None = None,
+        watch: Callable[[], AbstractContextManager[Monitor | None]] = nullcontext,
     ) -> None:
         self.parameters = parameters
         self.threads = threads
         self.reports: list[Report] = []  # of every call
-        self._options = {"seed": seed, "threads": threads, "monitor": monitor}
+        self._seed = seed
+        self._watch = watch  # gives the monitor of a call
         limit = parameters.time_limit
         self._deadline = None if limit is None else time.monotonic() + limit
 
@@ -52,14 +54,14 @@ class CoreFit:
         alpha: Floats | None = None,  # coefficients to continue from
         nu: float | None = None,  # in the place of the parameters'
     ) -> Solution:
-        options = self.parameters.train_options() | self._options
+        options = self.parameters.train_options()
         if self._deadline is not None:
             options["time_limit"] = max(self._deadline - time.monotonic(), 1e-6)
         if nu is not None:
             options["nu"] = nu
         # nu-svc has no C to weigh; LIBSVM ignores class weights there too.
         by_class = class_weight if self.parameters.machine == "c-svc" else None
-        try:
+        with self._watch() as monitor:
             solution = _core.train(
                 problem,
                 targets,
@@ -67,11 +69,10 @@ class CoreFit:
                 sample_weight=weight,
                 class_weight=by_class,
                 alpha=alpha,
+                threads=self.threads,
+                seed=self._seed,
+                monitor=monitor,
                 **options,
             )
-        except ValueError as error:
-            if "single precision" in str(error):  # in the words scikit-learn's users know
-                raise ValueError(f"{NOT_FINITE}: {error}") from None
-            raise
         self.reports += solution.reports
         return solution

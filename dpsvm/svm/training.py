@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -11,16 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpsvm import _core
 from dpsvm._result import Report, Solution
+from dpsvm.progress import Monitor
 from dpsvm.svm.model import Model
 from dpsvm.svm.parameters import CLASSIFIERS, Parameters
-from dpsvm.svm.platt import PROBABILITY_FOLDS, held_out_sigmoid
-from dpsvm.svm.probability import laplace_scale
+from dpsvm.svm.probability import PROBABILITY_FOLDS, held_out_sigmoid, laplace_scale
+from dpsvm.svm.solving import CoreFit
 from dpsvm.svm.validation import GlibcRandom, Rows, folds
 
 Floats = NDArray[np.float64]
-Monitor = Callable[[Mapping[str, Any]], bool]
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,8 +99,9 @@ class Trainer:
 
     def __post_init__(self) -> None:
         self._random = GlibcRandom(1 if self.seed is None else self.seed)
-        limit = self.parameters.time_limit
-        self._deadline = None if limit is None else time.monotonic() + limit
+        self._solve = CoreFit(
+            self.parameters, threads=self.threads, seed=self.seed, watch=self.watch
+        )
 
     def fit(self, problem: Problem) -> Model:
         """Train one model on the whole problem."""
@@ -121,7 +120,7 @@ class Trainer:
         if self._is_classifier:
             return self._fit_classifier(problem, probability, purpose)
         scale = np.array([self._laplace_scale(problem)]) if probability else None
-        solution = self._solve(problem, problem.y)
+        solution = self._solve(problem.solver_input(), problem.y)
         self.listener.solved(solution.reports[0], None, purpose)
         return self._model(problem, solution, prob_a=scale)
 
@@ -157,7 +156,7 @@ class Trainer:
         for code, rows in enumerate(groups):
             codes[rows] = code
         weight = np.array([self.class_weight.get(int(label), 1.0) for label in labels])
-        solution = self._solve(problem, codes, weight)
+        solution = self._solve(problem.solver_input(), codes, class_weight=weight)
         sigmoids = []
         pairs = zip(*np.triu_indices(len(labels), 1), strict=True)
         for report, (i, j) in zip(solution.reports, pairs, strict=True):
@@ -177,7 +176,8 @@ class Trainer:
 
         def decide(rows: Rows, held_out: Rows) -> Floats:
             training = pair.take(rows)
-            solution = self._solve(training, np.where(positive[rows], 0.0, 1.0), weight)
+            codes = np.where(positive[rows], 0.0, 1.0)
+            solution = self._solve(training.solver_input(), codes, class_weight=weight)
             self.listener.solved(solution.reports[0], None, "probability")
             self.listener.trained(len(solution.support))
             model = self._model(training, solution, labels=np.array([1, -1]))
@@ -191,21 +191,6 @@ class Trainer:
         scale = laplace_scale(problem.y - predicted)
         self.listener.laplace(scale)
         return scale
-
-    def _solve(self, problem: Problem, y: Floats, class_weight: Floats | None = None) -> Solution:
-        options = self.parameters.train_options()
-        if self._deadline is not None:
-            options["time_limit"] = max(self._deadline - time.monotonic(), 1e-6)
-        with self.watch() as monitor:
-            return _core.train(
-                problem.solver_input(),
-                y,
-                class_weight=class_weight if self.parameters.machine == "c-svc" else None,
-                threads=self.threads,
-                seed=self.seed,
-                monitor=monitor,
-                **options,
-            )
 
     def _model(self, problem: Problem, solution: Solution, **parts: Any) -> Model:
         serials, support = problem.serials, solution.support

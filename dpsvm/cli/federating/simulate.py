@@ -22,8 +22,8 @@ from dpsvm.federation.in_process import InProcessRunner
 from dpsvm.federation.job import Job
 from dpsvm.federation.members import settings_of_job
 from dpsvm.federation.models import load_model
+from dpsvm.progress import runs_progress
 from dpsvm.report.plain_json import dumps
-from dpsvm.report.progress import runs_progress
 
 _NAME = "dpsvm federation"
 _USAGE = "usage: dpsvm federation simulate JOB SITE... [flags]"

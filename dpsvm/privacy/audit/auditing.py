@@ -21,7 +21,7 @@ from dpsvm.privacy.audit.runs import Factory, Trainer
 from dpsvm.privacy.audit.session import Session, first_look
 from dpsvm.privacy.audit.statistics import Meter, Statistic, nonzeros_of
 from dpsvm.privacy.audit.worlds import WITH, Worlds, make_worlds, most_influential
-from dpsvm.report.progress import runs_progress
+from dpsvm.progress import runs_progress
 from dpsvm.threads import thread_count
 
 FEWEST_RUNS = 20

@@ -1,10 +1,13 @@
-"""What a user is told of a fit that takes long, while it goes on, and of one that got stuck."""
+"""Who listens to the core while it works, and what is said of a fit, meanwhile and at its end."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
+from dpsvm._result import Report
 from dpsvm.progress import Monitor
 
 MANY = 10_000_000
@@ -14,6 +17,38 @@ ADVICE = (
     "scale the features (StandardScaler or MinMaxScaler), lower C or the degree, or take a larger "
     "tol"
 )
+
+
+@contextmanager
+def subtasks(
+    estimator: Any, context: Any, display: Monitor | None, data: Any
+) -> Iterator[Monitor | None]:
+    """The core's ``monitor`` as subtasks of a fit: each lasts from one call to the next.
+
+    Gives the display, or None, which costs nothing, where no callback listens. A callback that
+    returns True at the end of a subtask cancels the training.
+    """
+    if not hasattr(estimator, "_skl_callbacks"):
+        yield display
+        return
+
+    def begin() -> Any:
+        task = context.subcontext(task_name="solve")
+        task.call_on_fit_task_begin(estimator=estimator, **data)
+        return task
+
+    task = begin()
+
+    def step(progress: Mapping[str, Any]) -> bool:
+        nonlocal task
+        if display is not None:
+            display(progress)
+        cancelled = bool(task.call_on_fit_task_end(estimator=estimator, **data))
+        task = begin()
+        return cancelled
+
+    yield step
+    task.call_on_fit_task_end(estimator=estimator, **data)
 
 
 class Patience:
@@ -55,6 +90,20 @@ class Patience:
             f"{progress['iteration']:,} iterations, and the optimality gap is "
             f"{progress['gap']:.3g}{earlier}, where tol={self._tol:g} is asked; the fit goes on. "
             f"To get there sooner, {ADVICE}; max_iter and time_limit end it."
+        )
+
+
+def print_reports(name: str, reports: tuple[Report, ...]) -> None:
+    """Print one line per solved problem to standard error.
+
+    >>> print_reports("SVC", ())
+    """
+    for number, report in enumerate(reports, start=1):
+        print(
+            f"[{name}] problem {number}/{len(reports)}: {report.iterations} iterations, "
+            f"objective {report.objective:.6g}, gap {report.gap:.3g}, {report.n_sv} support "
+            f"vectors ({report.n_bsv} bounded), {report.stop_reason}, {report.seconds:.3f} s",
+            file=sys.stderr,
         )
 
 
