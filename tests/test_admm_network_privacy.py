@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from scipy.stats import gamma as gamma_law
 from scipy.stats import kstest
 from statistical import DRAWS, LEVEL
 
+from bench.admm import network_attack
 from dpsvm.admm.network import Iterate, Node, Samples, run
 from dpsvm.admm.network.bounds import (
     determinant_costs,
@@ -27,7 +27,6 @@ from dpsvm.privacy.accounting import Gaussian, Pure, epsilon_of
 from dpsvm.privacy.minimiser import CertificateError
 from dpsvm.privacy.noise import Noise
 
-BENCH = Path(__file__).resolve().parent.parent / "bench"
 SMOOTH = ("logistic", "huber", "smooth")
 SIZES = [30, 20, 25, 40]
 
@@ -124,34 +123,26 @@ def test_minimisers_of_neighbours_are_within_the_output_sensitivity(loss):
 
 @pytest.mark.parametrize("gamma", [None, 0.5])
 @pytest.mark.parametrize("loss", [Logistic(), HuberHinge(0.5), SmoothHinge(0.5)], ids=repr)
-def test_exact_densities_of_runs_on_neighbouring_data_stay_within_the_bound(
-    loss, gamma, monkeypatch
-):
-    monkeypatch.syspath_prepend(str(BENCH))
-    attacks = __import__("network_attack")
+def test_exact_densities_of_runs_on_neighbouring_data_stay_within_the_bound(loss, gamma):
     random = np.random.default_rng(0)
     for alpha, growth in ((0.1, 1.0), (10.0, 1.3)):
-        attack = attacks.make_attack(
+        attack = network_attack.make_attack(
             loss, alpha=alpha, growth=growth, gamma=gamma, rounds=3 if gamma else 2
         )
         ratio = attack.search(100, 1, random, steps=8)
-        assert 0.2 < ratio <= 1.0 + attacks.ROUNDING
+        assert 0.2 < ratio <= 1.0 + network_attack.ROUNDING
 
 
-def test_the_attack_finds_out_a_bound_without_its_determinants(monkeypatch):
-    monkeypatch.syspath_prepend(str(BENCH))
-    attacks = __import__("network_attack")
-    attack = attacks.make_attack(HuberHinge(0.5), alpha=0.1, size=1)
+def test_the_attack_finds_out_a_bound_without_its_determinants():
+    attack = network_attack.make_attack(HuberHinge(0.5), alpha=0.1, size=1)
     costs = determinant_costs(attack.terms, [1, 1])[:, 0].sum()
     ratio = attack.search(100, 1, np.random.default_rng(0), steps=30)
     assert ratio * attack.bound > attack.bound - costs
 
 
-def test_the_attack_knows_the_densities_of_the_nodes_own_runs(monkeypatch):
+def test_the_attack_knows_the_densities_of_the_nodes_own_runs():
     """The noise it reads off the messages is the noise that was drawn."""
-    monkeypatch.syspath_prepend(str(BENCH))
-    attacks = __import__("network_attack")
-    attack = attacks.make_attack(Logistic(), size=5, alpha=0.7, rounds=5, growth=1.2)
+    attack = network_attack.make_attack(Logistic(), size=5, alpha=0.7, rounds=5, growth=1.2)
     rng = np.random.default_rng(3)
     rows = rng.standard_normal((5, 2))
     rows /= np.linalg.norm(rows, axis=1)[:, None] * 1.001

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-import sys
-from pathlib import Path
 
 import pytest
 from sklearn.datasets import make_classification
 
+from bench.comparison import html_check
 from dpsvm import compare
 from dpsvm.comparison.page import page
-
-sys.path.append(str(Path(__file__).parent.parent / "bench"))
 
 SIGMAS = (0.1, 0.3, 0.5, 0.6, 0.7, 0.75, 0.8)
 WIDE = '<p style="width: 450px">a paragraph</p></main>'
@@ -64,12 +61,10 @@ MUTANTS = {
 @pytest.fixture(scope="module")
 def check():
     pytest.importorskip("matplotlib")
-    html_check = pytest.importorskip("html_check")
     try:
         html_check.browser()
     except html_check.Absent as error:
         pytest.skip(str(error))
-    return html_check
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +78,7 @@ def made():
 def faults(check, tmp_path):
     def found(text: str, width: int = 390) -> list[str]:
         (tmp_path / "made.html").write_text(text)
-        return check.faults(*check.probe(tmp_path / "made.html", width))
+        return html_check.faults(*html_check.probe(tmp_path / "made.html", width))
 
     return found
 
