@@ -61,9 +61,7 @@ def test_every_path_that_is_named_exists() -> None:
 
 
 def test_paths_are_seen_wherever_they_stand() -> None:
-    text = (
-        "`python bench/core/threads.py DATA`, (../bench/results/fuzz.md), bench/common.py. Etc"
-    )
+    text = "`python bench/core/threads.py DATA`, (../bench/results/fuzz.md), bench/common.py. Etc"
     assert named(text) == ["bench/core/threads.py", "bench/results/fuzz.md", "bench/common.py"]
     assert named("workbench/f.py x/bench/f.py bench/") == []
 
