@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from pathlib import Path
 
-import dpsvm
+from commands import python
 
 ROOT = Path(__file__).resolve().parent.parent
 BENCH = ROOT / "bench"
-
-
-def python(*words: str) -> subprocess.CompletedProcess[str]:
-    """Run Python with these words."""
-    paths = [str(Path(dpsvm.__path__[0]).parent), os.environ.get("PYTHONPATH")]
-    return subprocess.run(
-        [sys.executable, *words],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))},
-        check=False,
-    )
 
 
 def run_bench(script: str, *words: str) -> subprocess.CompletedProcess[str]:

@@ -8,7 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
-from listener import Listener, needs_callbacks
+from listener import Failing, Listener, assert_rounds_are_tasks, needs_callbacks
 from network_problems import central, make_problem
 from scipy import sparse
 from sklearn.base import clone
@@ -406,10 +406,7 @@ def test_penalties_that_grow_too_far_are_warned_of():
 @needs_callbacks
 def test_every_iteration_is_a_task_of_scikit_learns_callbacks_and_one_can_stop_the_run():
     tables, signs = make_problem(14)
-    listener = Listener()
-    RADMM(rounds=4).set_callbacks(listener).fit(tables, signs)
-    assert listener.begun.count("round") == listener.ended.count("round") == 4
-    assert not listener.open
+    assert_rounds_are_tasks(4, RADMM(rounds=4), tables, signs)
     stopped = RADMM(rounds=9).set_callbacks(Listener(last=4)).fit(tables, signs)
     assert (stopped.n_iter_, stopped.n_updates_, len(stopped.history_)) == (4, 2, 4)
     private = RADMM(random_state=0, **OBJECTIVE).set_callbacks(Listener(last=1))
@@ -419,10 +416,6 @@ def test_every_iteration_is_a_task_of_scikit_learns_callbacks_and_one_can_stop_t
 @needs_callbacks
 def test_nothing_is_charged_when_a_callback_fails():
     tables, signs = make_problem(14)
-
-    class Failing(Listener):
-        def on_fit_task_begin(self, estimator, context):
-            raise RuntimeError("no")
 
     listener, ledger = Failing(), BudgetAccountant(epsilon=10.0, neighbouring="replace")
     with pytest.raises(RuntimeError, match="no"):

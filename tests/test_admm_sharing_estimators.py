@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-from listener import Listener, needs_callbacks
+from listener import Failing, Listener, assert_rounds_are_tasks, needs_callbacks
 from scipy import sparse
 from sharing_problems import make_problem
 from sklearn.exceptions import ConvergenceWarning
@@ -318,11 +318,7 @@ def test_a_constraint_binds_every_baseline_and_an_intercept_is_the_first_partys_
 @needs_callbacks
 def test_every_round_is_a_task_of_scikit_learns_callbacks_and_one_can_stop_the_run():
     blocks, y = make_problem(9)
-    listener = Listener()
-    SharingADMMClassifier(rounds=4).set_callbacks(listener).fit(blocks, y)
-    assert listener.begun.count("round") == listener.ended.count("round") == 4
-    assert sorted(listener.begun) == sorted(listener.ended)
-    assert not listener.open
+    assert_rounds_are_tasks(4, SharingADMMClassifier(rounds=4), blocks, y)
     stopped = SharingADMMClassifier(rounds=9).set_callbacks(Listener(last=3)).fit(blocks, y)
     assert (stopped.n_iter_, stopped.stop_reason_) == (3, "stopped")
 
@@ -330,10 +326,6 @@ def test_every_round_is_a_task_of_scikit_learns_callbacks_and_one_can_stop_the_r
 @needs_callbacks
 def test_callbacks_are_torn_down_and_nothing_is_charged_when_one_of_them_fails():
     blocks, y = make_problem(9)
-
-    class Failing(Listener):
-        def on_fit_task_begin(self, estimator, context):
-            raise RuntimeError("no")
 
     listener, ledger = Failing(), BudgetAccountant(5.0, 1e-5, neighbouring="row")
     model = _private("row", ROW, accountant=ledger).set_callbacks(listener)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from commands import refusal
 
 from dpsvm.cli import main
 from dpsvm.privacy.accountant import BudgetAccountant
@@ -77,12 +78,7 @@ def test_every_charge_is_shown_and_what_is_left(capsys):
 )
 def test_bad_input_is_one_line_and_changes_nothing(words, said, capsys, folder):
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    assert main(["budget", *words.split()]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith("dpsvm budget: error: ")
-    assert err.count("\n") == 1
-    assert said in err
+    assert said in refusal(capsys, "budget", *words.split())
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import refusal
 
 from dpsvm.cli import lasso, main, network, vertical
 from dpsvm.data import dump_libsvm, load_libsvm
@@ -96,10 +97,7 @@ def test_a_broken_file_of_a_private_model_is_one_line(capsys):
     document = json.loads(Path("model").read_text())
     for change in ({"format": "a poem"}, {"model": ["svm_type c_svc"]}, {"model": 3}):
         Path("broken").write_text(json.dumps(document | change))
-        assert main(["predict", "test", "broken", "out"]) == 2
-        err = capsys.readouterr().err
-        assert err.startswith("dpsvm predict: error: broken:")
-        assert err.count("\n") == 1
+        assert refusal(capsys, "predict", "test", "broken", "out").startswith("broken:")
 
 
 @every
@@ -182,12 +180,14 @@ def test_all_lines_fit_into_80_columns(name, capsys):
     ],
 )
 def test_bad_input_is_one_line_in_the_words_of_the_command_line(name, words, told, capsys):
-    assert main([name, *PLAIN[name], *words, "train"]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith(f"dpsvm {name}: error: ")
-    assert told in err
-    assert err.count("\n") == 1
+    assert told in refusal(capsys, name, *PLAIN[name], *words, "train")
+
+
+@every
+def test_a_picture_of_an_unknown_ending_is_refused_before_the_run(name, capsys):
+    pytest.importorskip("matplotlib")
+    words = [*PLAIN[name], "--plot", "picture.xyz", "absent"]
+    assert "picture.xyz: the ending must be one of" in refusal(capsys, name, *words)
 
 
 @pytest.mark.parametrize("label", ["0.5", "3"])
@@ -195,5 +195,5 @@ def test_a_label_that_a_private_run_refuses_is_told_with_its_line(label, capsys)
     lines = Path("train").read_text().splitlines()
     lines[4] = re.sub(r"^\S+", label, lines[4])
     Path("train").write_text("\n".join(lines) + "\n")
-    assert main(["network", *PLAIN["network"], *PRIVATE["network"], "train"]) == 2
-    assert f"train:5: label {label} is not in --classes -1,1" in capsys.readouterr().err
+    told = refusal(capsys, "network", *PLAIN["network"], *PRIVATE["network"], "train")
+    assert f"train:5: label {label} is not in --classes -1,1" in told

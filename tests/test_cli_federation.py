@@ -9,7 +9,6 @@ import os
 import re
 import signal
 import stat
-import subprocess
 import sys
 import time
 from importlib import import_module
@@ -19,8 +18,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from commands import refusal, start
 
-import dpsvm
 from dpsvm.admm import SharingADMMClassifier
 from dpsvm.cli import main
 from dpsvm.cli.federating import nvflare, run_mpi, simulate
@@ -116,12 +115,7 @@ def federation(*words: str) -> int:
 def refused(capsys, *words: str) -> str:
     """The one line on standard error of a command that does nothing."""
     capsys.readouterr()
-    assert federation(*words) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.count("\n") == 1, err
-    assert err.startswith("dpsvm federation: error: ")
-    return err.removeprefix("dpsvm federation: error: ")
+    return refusal(capsys, "federation", *words)
 
 
 def spent(name: str) -> float:
@@ -457,8 +451,7 @@ def test_an_interrupted_run_ends_with_the_bytes_of_one_that_was_not(
 
 def test_ctrl_c_ends_a_real_process_and_tells_how_to_go_on(capsys):
     write_job(settings=OPEN | {"rounds": 1_000_000})
-    command = [sys.executable, "-m", "dpsvm", "federation", "simulate", "job.toml", *SITES]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = start("federation", "simulate", "job.toml", *SITES)
     while not Path("state-lab/party/heart/snapshot").exists():
         assert process.poll() is None
         time.sleep(0.02)
@@ -623,12 +616,8 @@ def test_a_job_is_exported_for_nvflare(capsys):
 def test_a_simulation_shows_its_progress_on_a_terminal_alone():
     pty = pytest.importorskip("pty", reason="needs a POSIX terminal")
     pytest.importorskip("rich")
-    command = [sys.executable, "-m", "dpsvm", "federation", "simulate", "job.toml", *SITES]
-    environment = os.environ | {"PYTHONPATH": str(Path(dpsvm.__file__).parents[1])}
     terminal, theirs = pty.openpty()
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=theirs, env=environment
-    ) as process:
+    with start("federation", "simulate", "job.toml", *SITES, stderr=theirs) as process:
         os.close(theirs)
         shown = b""
         with contextlib.suppress(OSError):  # Linux's end of file, once the other side is closed
@@ -638,8 +627,8 @@ def test_a_simulation_shows_its_progress_on_a_terminal_alone():
     os.close(terminal)
     assert process.returncode == 0
     assert b"100%" in shown
-    assert told.startswith(b"run ")
-    assert b"%" not in told
+    assert told.startswith("run ")
+    assert "%" not in told
 
 
 class TestNvflare:

@@ -5,25 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import interrupted, refusal
 from frank_wolfe_problems import make_lasso
 from sklearn.linear_model import Lasso
 
-import dpsvm
-import dpsvm.cli.distributed
-import dpsvm.cli.distributed_flags
-import dpsvm.cli.layout
-import dpsvm.cli.linear_model
-import dpsvm.cli.outputs
-import dpsvm.cli.wording
-import dpsvm.frank_wolfe.comparison
 from dpsvm.cli import main
 from dpsvm.cli.lasso import COMMAND
 from dpsvm.data import dump_libsvm, load_libsvm
@@ -34,30 +23,9 @@ from dpsvm.privacy import BudgetAccountant
 
 warned = pytest.mark.filterwarnings("always::dpsvm.PrivacyLeakWarning")
 RADIUS = ["--radius", "0.5"]
-CENTRAL = [
-    *RADIUS,
-    "--epsilon",
-    "50",
-    "--delta",
-    "1e-5",
-    "--entry-bound",
-    "1",
-    "--label-bound",
-    "1",
-]
-CENTRAL += ["--rounds", "6", "--n-features", "9"]
-PARTIES = [
-    *RADIUS,
-    "--parties",
-    "4,3,2",
-    "--epsilon",
-    "50",
-    "--delta",
-    "1e-5",
-    "--entry-bound",
-    "1",
-]
-PARTIES += ["--public-labels", "--rounds", "5", "--sketch", "20"]
+PRIVATE = [*RADIUS, "--epsilon", "50", "--delta", "1e-5", "--entry-bound", "1"]
+CENTRAL = [*PRIVATE, "--label-bound", "1", "--rounds", "6", "--n-features", "9"]
+PARTIES = [*PRIVATE, "--parties", "4,3,2", "--public-labels", "--rounds", "5", "--sketch", "20"]
 FIGURES = re.compile(r"^(objective|gap|all columns together|zero weights)\b", re.M)
 
 
@@ -410,19 +378,8 @@ def test_bad_input_is_one_line_with_the_reason(words, told, capsys):
     Path("broken").write_text("1 1:0.5\n0.5 1:x\n")
     Path("plain").write_text("0.25 1:0.5\n\n1 2:0.5\n0.5 9:-0.75\n")
     before = Path("train").read_bytes()
-    assert main(["lasso", *words]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith("dpsvm lasso: error: ")
-    assert told in err
-    assert err.count("\n") == 1
+    assert told in refusal(capsys, "lasso", *words)
     assert Path("train").read_bytes() == before
-
-
-def test_a_picture_of_an_unknown_ending_is_refused_before_the_run(capsys):
-    pytest.importorskip("matplotlib")
-    assert main(["lasso", *RADIUS, "--plot", "picture.xyz", "absent"]) == 2
-    assert "picture.xyz: the ending must be one of" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(os.name != "posix", reason="POSIX signals")
@@ -431,18 +388,8 @@ def test_ctrl_c_writes_nothing_and_the_charge_stands(folder):
     Path("weights").write_text("old")
     before = sorted(path.name for path in folder.iterdir())
     words = [*PARTIES, "--rounds", "100000000", "--ledger", "ledger", "--model", "weights"]
-    environment = os.environ | {"PYTHONPATH": str(Path(dpsvm.__file__).parents[1])}
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    command = [sys.executable, "-m", "dpsvm", "lasso", *words, "--json", "out.json", "train"]
-    with subprocess.Popen(command, env=environment, **pipes) as process:
-        while not BudgetAccountant(path="ledger").charges:
-            assert process.poll() is None
-            time.sleep(0.1)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=120)
-    assert process.returncode == 130
-    assert out == ""
-    assert err.splitlines() == [
+    words = ["lasso", *words, "--json", "out.json", "train"]
+    assert interrupted(*words, once=lambda: BudgetAccountant(path="ledger").charges) == [
         "dpsvm lasso: warning: ledger: the charge for this fit stands",
         "dpsvm lasso: interrupted",
     ]

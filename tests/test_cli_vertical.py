@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import refusal
 from sharing_problems import make_problem
 
 from dpsvm.admm import SharingADMMClassifier
@@ -161,18 +162,7 @@ def test_a_divergence_is_said(capsys, tmp_path):
     ],
 )
 def test_bad_input_is_one_line_with_the_reason(words, told, capsys):
-    assert main(["vertical", *words]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith("dpsvm vertical: error: ")
-    assert told in err
-    assert err.count("\n") == 1
-
-
-def test_a_picture_of_an_unknown_ending_is_refused_before_the_run(capsys):
-    pytest.importorskip("matplotlib")
-    assert main(["vertical", *SIZES, "--plot", "picture.xyz", "absent"]) == 2
-    assert "picture.xyz: the ending must be one of" in capsys.readouterr().err
+    assert told in refusal(capsys, "vertical", *words)
 
 
 def test_a_run_is_charged_to_a_ledger_and_refused_when_it_does_not_fit(capsys):

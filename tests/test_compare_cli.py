@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from commands import refusal
 from sklearn.datasets import make_classification
 
 from dpsvm.cli import main
@@ -103,12 +104,7 @@ def test_a_held_out_file_and_cross_validation_are_shown(capsys):
 def test_bad_input_is_one_line_and_nothing_runs(words, said, capsys, folder, monkeypatch):
     (folder / "broken").write_text("1 1:2\n1 1:x\n")
     monkeypatch.setattr(Task, "run", lambda *_: pytest.fail("a run was made"))
-    assert main(["compare", *words]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.count("\n") == 1
-    assert captured.err.startswith("dpsvm compare: error: ")
-    assert said in captured.err
+    assert said in refusal(capsys, "compare", *words)
 
 
 def test_one_failing_file_is_reported_and_the_rest_go_on(capsys, folder):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import os
 import pickle
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -14,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sklearn.svm
+from commands import python
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris
@@ -30,7 +29,6 @@ import dpsvm.patching
 from dpsvm.patching import NAMES, patch_sklearn, patched_sklearn, unpatch_sklearn
 
 X, y = load_iris(return_X_y=True)
-HOME = str(Path(dpsvm.__path__[0]).parent)
 
 
 @pytest.fixture(autouse=True)
@@ -239,27 +237,15 @@ def test_it_is_silent_otherwise(
 )
 def test_in_any_order_of_imports(words: str) -> None:
     code = f"{words}\nprint(SVC.__module__, SVC().fit([[0.0], [1.0]], [0, 1]).stop_reason_)"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": HOME},
-        check=True,
-    )
-    assert done.stdout == "dpsvm.svm.classification stationary\n"
+    done = python("-c", code)
+    assert (done.returncode, done.stdout) == (0, "dpsvm.svm.classification stationary\n")
 
 
 def test_dpsvm_itself_does_not_import_scikit_learns_machines() -> None:
     """Under ``dpsvm run``, the import of ``sklearn.svm`` is what imports dpsvm."""
     code = "import sys, dpsvm; print('sklearn.svm' in sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": HOME},
-        check=True,
-    )
-    assert done.stdout == "False\n"
+    done = python("-c", code)
+    assert (done.returncode, done.stdout) == (0, "False\n")
 
 
 def test_as_sklearn_gives_genuine_machines_while_patched() -> None:

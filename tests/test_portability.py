@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from importlib.metadata import version
 from importlib.util import find_spec
 
 import pytest
 from benches import report_of, run_bench
+from commands import python
 
 
 @pytest.mark.parametrize("target", ["clang, libc++", "64-bit ARM", "Windows, MinGW"])
@@ -35,11 +33,5 @@ def test_the_source_distribution_has_the_same_bytes_twice() -> None:
 
 def test_an_unknown_level_is_refused_with_those_there_are() -> None:
     code = "from dpsvm._core import cpu_level; cpu_level()"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"DPSVM_CPU": "sse9"},
-        check=False,
-    )
+    done = python("-c", code, DPSVM_CPU="sse9")
     assert "DPSVM_CPU=sse9 is not a level this processor runs (portable" in done.stderr

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from benches import ROOT, python, report_of
+from benches import ROOT, report_of
+from commands import python
 
 
 def test_a_handful_of_scikit_learns_tests_pass() -> None:

@@ -190,14 +190,11 @@ def killed_and_resumed(world: World) -> list[list[object]]:
     last = max(number for number, _ in before)
     correct = all(given[key] <= expected[key] for given in (before, after) for key in given)
     return [
-        [
+        stopped(
             "killed in the middle: the run stops, and says what to do",
-            first.reason,
-            yes(
-                first.ended == "stopped"
-                and f"{VICTIM} did not answer in round {last}: resume the run" in str(first.reason)
-            ),
-        ],
+            first,
+            f"{VICTIM} did not answer in round {last}: resume the run",
+        ),
         [
             "resumed: every file that sites keep is that of a run nobody killed",
             second.ended,
@@ -221,6 +218,12 @@ def killed_and_resumed(world: World) -> list[list[object]]:
     ]
 
 
+def stopped(what: str, outcome: Outcome, told: str, *more: bool) -> list[object]:
+    """A row: a run that must have stopped for a reason, and what else must hold."""
+    right = outcome.ended == "stopped" and told in str(outcome.reason) and all(more)
+    return [what, outcome.reason, yes(right)]
+
+
 def misaligned(world: World) -> list[object]:
     """A row: two samples have changed places."""
     note("misaligned ids")
@@ -239,16 +242,13 @@ def misaligned(world: World) -> list[object]:
         site.write_text(site.read_text().replace("[data]\n", keys))
     outcome = world.run(replace(problem.job, ids=True))
     told = f"the sample ids of {VICTIM} are not those of {OWNER}"
-    return [
+    return stopped(
         "misaligned ids are refused, with the reason at the coordinator and at the sites",
-        outcome.reason,
-        yes(
-            outcome.ended == "stopped"
-            and told in str(outcome.reason)
-            and all(world.logged(party, f"the run was stopped: {told}") for party in PARTIES)
-            and not any(problem.charges().values())
-        ),
-    ]
+        outcome,
+        told,
+        *(world.logged(party, f"the run was stopped: {told}") for party in PARTIES),
+        not any(problem.charges().values()),
+    )
 
 
 def wrong_run(world: World) -> list[object]:
@@ -266,16 +266,13 @@ def wrong_run(world: World) -> list[object]:
 
     outcome = world.submit(problem.job, change)
     told = "takes part in run other, not in trial"
-    return [
+    return stopped(
         "a wrong run id is refused, with the reason at the coordinator and at the site",
-        outcome.reason,
-        yes(
-            outcome.ended == "stopped"
-            and told in str(outcome.reason)
-            and world.logged(OWNER, told)
-            and not any(problem.charges().values())
-        ),
-    ]
+        outcome,
+        told,
+        world.logged(OWNER, told),
+        not any(problem.charges().values()),
+    )
 
 
 def lost_ledger(world: World) -> list[object]:
@@ -285,17 +282,14 @@ def lost_ledger(world: World) -> list[object]:
     ledger = problem.folder / VICTIM / "ledger.json"
     ledger.unlink()
     outcome = world.run(problem.job)
-    return [
+    return stopped(
         "a site without its ledger refuses; only its own log names the file",
-        outcome.reason,
-        yes(
-            outcome.ended == "stopped"
-            and f"{VICTIM} refused: no such ledger" in str(outcome.reason)
-            and str(problem.folder) not in str(outcome.reason)
-            and world.logged(VICTIM, str(ledger))
-            and not ledger.exists()
-        ),
-    ]
+        outcome,
+        f"{VICTIM} refused: no such ledger",
+        str(problem.folder) not in str(outcome.reason),
+        world.logged(VICTIM, str(ledger)),
+        not ledger.exists(),
+    )
 
 
 def shipped_code(world: World) -> list[object]:

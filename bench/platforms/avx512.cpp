@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "../../tests/cpp/samples.hpp"
 #include "predict.hpp"
 #include "random.hpp"
 #include "reader.hpp"
@@ -143,20 +144,10 @@ template <class T>
 void tell_sparse(const char* name, void (*dots)(const SparseView<T>&, const Index*, Index, const T*, T*, Index)) {
   const Index n = 97, features = 150;
   Random random(13);
-  std::vector<T> values, out(kTogether * n);
-  std::vector<std::int32_t> columns;
-  std::vector<Index> offsets{0}, order;
-  for (Index j = 0; j < n; ++j) {
-    for (std::int32_t k = 0; k < features; ++k) {
-      if (random.uniform() < 0.8) continue;
-      columns.push_back(k);
-      values.push_back(static_cast<T>(random.uniform() - 0.5));
-    }
-    offsets.push_back(static_cast<Index>(values.size()));
-    order.push_back((7 * j) % n);
-  }
+  const SparseSample<T> rows = make_sparse_sample<T>(n, features, random);
+  std::vector<T> out(kTogether * n);
   const std::vector<T> queries = uniform<T>(features * kTogether + kPanel<T>, random);
-  dots({values.data(), columns.data(), offsets.data()}, order.data(), n, queries.data(), out.data(), n);
+  dots(rows.view(), rows.order.data(), n, queries.data(), out.data(), n);
   tell(name, hash_of(out));
 }
 
@@ -279,8 +270,8 @@ TrainOptions options_from(const Words& words, Index features) {
   options.kernel.gamma = number_of(words, "gamma", 1.0 / static_cast<double>(features));
   options.kernel.coef0 = number_of(words, "coef0", 0.0);
   options.kernel.degree = static_cast<int>(number_of(words, "degree", 3));
-  options.algorithm = chosen<Algorithm>(
-      words, "algorithm", {{"smo", Algorithm::smo}, {"decomposition", Algorithm::decomposition}}, "smo");
+  options.algorithm = chosen<Algorithm>(words, "algorithm",
+                                        {{"smo", Algorithm::smo}, {"decomposition", Algorithm::decomposition}}, "smo");
   options.selector.name = text_of(words, "selector", "wss2");
   options.selector.seed = 5;
   options.solver.tol = number_of(words, "tol", 1e-3);
