@@ -10,6 +10,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -40,7 +41,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_dpwss_is_refuted_in_words(capsys):
+def test_dpwss_is_refuted_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["audit", *DPWSS, *QUICK, "--canary", "mislabelled", "two"]) == 0
     out, err = capsys.readouterr()
     assert err == ""
@@ -53,7 +54,7 @@ def test_dpwss_is_refuted_in_words(capsys):
     assert max(map(len, out.splitlines())) <= 80
 
 
-def test_a_unique_feature_is_said_to_be_what_it_is(capsys):
+def test_a_unique_feature_is_said_to_be_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["audit", *DPWSS, *QUICK, "--canary=unique-feature", "--delta", "1e-5", "-q", "two"]
     assert main(words) == 0
     out = capsys.readouterr().out
@@ -62,7 +63,7 @@ def test_a_unique_feature_is_said_to_be_what_it_is(capsys):
 
 
 @pytest.mark.parametrize("relation", ["add-remove", "replace"])
-def test_a_natural_record_and_no_claim(relation, capsys):
+def test_a_natural_record_and_no_claim(relation: str, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--canary", "natural", "--record", "7", "--neighbouring", relation]
     assert main(["audit", *QUICK, *words, "two"]) == 0
     out = capsys.readouterr().out
@@ -71,7 +72,7 @@ def test_a_natural_record_and_no_claim(relation, capsys):
     assert "claimed" not in out
 
 
-def test_facts_and_picture_are_written(folder):
+def test_facts_and_picture_are_written(folder: Path) -> None:
     pytest.importorskip("matplotlib")
     for picture, head in (("r.png", b"\x89PNG"), ("r.svg", b"<?xml"), ("r.pdf", b"%PDF")):
         (folder / picture).write_text("an older file")
@@ -129,7 +130,13 @@ def test_facts_and_picture_are_written(folder):
         ("--loss l2 --private two", "--loss: 'l2' is not hinge or huber"),
     ],
 )
-def test_bad_input_is_one_line_and_no_run(words, said, capsys, folder, monkeypatch):
+def test_bad_input_is_one_line_and_no_run(
+    words: str,
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     (folder / "broken").write_text("1 1:2\n1 1:x\n")
     (folder / "notes").write_text("my notes\n")
     before = sorted(folder.iterdir())
@@ -139,7 +146,9 @@ def test_bad_input_is_one_line_and_no_run(words, said, capsys, folder, monkeypat
     assert sorted(folder.iterdir()) == before
 
 
-def test_an_interrupted_audit_goes_on_to_the_same_end(capsys, monkeypatch):
+def test_an_interrupted_audit_goes_on_to_the_same_end(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     words = ["audit", *DPWSS, *QUICK, "two"]
     assert main(words) == 0
     whole = capsys.readouterr().out
@@ -181,7 +190,7 @@ def _all_end(group: int) -> bool:
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc")
 @pytest.mark.parametrize("stop", [os.kill, os.killpg])  # one process, or all as a terminal does
-def test_ctrl_c_ends_the_workers_quietly_and_keeps_the_runs(stop, folder):
+def test_ctrl_c_ends_the_workers_quietly_and_keeps_the_runs(stop: Any, folder: Path) -> None:
     words = [*DPWSS, "--runs", "200000", "--jobs", "2", "--seed", "0", "--resume", "state", "two"]
     with start("audit", *words, start_new_session=True) as process:
         state = folder / "state"
@@ -199,7 +208,9 @@ def test_ctrl_c_ends_the_workers_quietly_and_keeps_the_runs(stop, folder):
     assert len(lines) >= 4
 
 
-def test_ctrl_c_while_the_workers_start_is_answered_once_they_have(capsys, monkeypatch):
+def test_ctrl_c_while_the_workers_start_is_answered_once_they_have(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Interrupted(runs.Parallel):
         def __call__(self, tasks):
             signal.raise_signal(signal.SIGINT)
@@ -210,7 +221,9 @@ def test_ctrl_c_while_the_workers_start_is_answered_once_they_have(capsys, monke
     assert capsys.readouterr().err.splitlines() == INTERRUPTED
 
 
-def test_ctrl_c_between_runs_is_as_quiet(capsys, monkeypatch):
+def test_ctrl_c_between_runs_is_as_quiet(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def interrupted(*_):
         raise KeyboardInterrupt
 
@@ -220,7 +233,9 @@ def test_ctrl_c_between_runs_is_as_quiet(capsys, monkeypatch):
 
 
 @pytest.mark.parametrize("killing", [True, False])
-def test_the_thread_of_a_pool_may_fail_unheard_only_while_it_kills(killing, monkeypatch):
+def test_the_thread_of_a_pool_may_fail_unheard_only_while_it_kills(
+    killing: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Manager(threading.Thread):
         executor_flags = SimpleNamespace(kill_workers=killing)
 
@@ -249,12 +264,12 @@ print([one.values for one in make(trainer, blocked, todo, 2)], blocked())
 """
 
 
-def test_workers_never_hear_ctrl_c_and_the_parent_hears_it_again():
+def test_workers_never_hear_ctrl_c_and_the_parent_hears_it_again() -> None:
     done = python("-c", BLOCKED)
     assert (done.returncode, done.stdout) == (0, "[[[True]], [[True]]] [False]\n")
 
 
-def test_there_is_no_progress_in_a_pipe():
+def test_there_is_no_progress_in_a_pipe() -> None:
     with start("audit", *DPWSS, *QUICK, "two") as process:
         out, err = process.communicate(timeout=120)
     assert process.returncode == 0
@@ -262,7 +277,7 @@ def test_there_is_no_progress_in_a_pipe():
     assert "audited: " in out
 
 
-def test_help_names_every_flag(capsys):
+def test_help_names_every_flag(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["audit", "--help"]) == 0
     out = capsys.readouterr().out
     for flag in ("--canary", "--runs", "--resume", "--private", "--data-norm", "--plot", "-c cost"):
@@ -281,7 +296,7 @@ def test_help_names_every_flag(capsys):
         "--method gradient --delta 1e-5",
     ],
 )
-def test_a_private_machine_is_not_refuted(words, capsys):
+def test_a_private_machine_is_not_refuted(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     given = f"--private --epsilon 1 --data-norm 3 -c 0.01 {words} --runs 20 --pilot-runs 20"
     assert main(["audit", *given.split(), "--jobs", "1", "--seed", "0", "two"]) == 0
     out = capsys.readouterr().out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from sklearn.datasets import make_classification
@@ -84,12 +85,12 @@ def faults(check, tmp_path):
 
 
 @pytest.mark.parametrize("width", [1400, 390])
-def test_a_page_as_it_is_made_has_no_fault(made, faults, width):
+def test_a_page_as_it_is_made_has_no_fault(made: Any, faults: Any, width: int) -> None:
     assert faults(made, width) == []
 
 
 @pytest.mark.parametrize("group", MUTANTS)
-def test_each_fault_is_seen(made, faults, group):
+def test_each_fault_is_seen(made: Any, faults: Any, group: str) -> None:
     text = made
     for pattern, instead, _ in MUTANTS[group].values():
         text, changed = re.subn(pattern, instead, text, flags=re.DOTALL)

@@ -75,7 +75,7 @@ def test_names_bound_before_change_and_come_back() -> None:
     assert BOUND_BEFORE.__module__ == "sklearn.svm._classes"
 
 
-def test_a_users_module_however_it_imported(module) -> None:
+def test_a_users_module_however_it_imported(module: object) -> None:
     genuine = dict(vars(module))
     with patched_sklearn():
         assert module.SVC is module.svm.SVC is module.machines.SVC is dpsvm.SVC
@@ -86,7 +86,7 @@ def test_a_users_module_however_it_imported(module) -> None:
     assert module.late() is _classes.OneClassSVM
 
 
-def test_a_class_derived_before_goes_on_to_work(module) -> None:
+def test_a_class_derived_before_goes_on_to_work(module: object) -> None:
     """Its module may call the base class by name, so that the name stays."""
     with patched_sklearn():
         assert module.Regression is _classes.SVR
@@ -94,7 +94,7 @@ def test_a_class_derived_before_goes_on_to_work(module) -> None:
         assert isinstance(module.Mine(), _classes.SVR)
 
 
-def test_a_name_that_was_given_another_value_keeps_it(module) -> None:
+def test_a_name_that_was_given_another_value_keeps_it(module: object) -> None:
     with patched_sklearn():
         module.SVC = LinearSVC
     assert module.SVC is LinearSVC
@@ -201,7 +201,7 @@ def test_modules_that_are_no_modules_are_passed_over(monkeypatch: pytest.MonkeyP
 
 
 def test_verbose_tells_what_was_taken_over(
-    module, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    module: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("DPSVM_VERBOSE", "1")
     with patched_sklearn():
