@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib.metadata
-import importlib.util
 import json
 import math
 import os
@@ -24,9 +23,6 @@ import scipy.sparse as sp
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "results"
 MEGABYTE = 2**20
-
-if importlib.util.find_spec("dpsvm") is None:  # not installed: use the tree, built in place
-    sys.path.insert(0, str(ROOT))
 
 
 class Absent(Exception):

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
-from common import MEGABYTE, require_program
+
+from bench.common import MEGABYTE, require_program
 
 if TYPE_CHECKING:
     from dpsvm._result import Report, Solution

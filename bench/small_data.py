@@ -5,7 +5,7 @@ from __future__ import annotations
 import lzma
 from pathlib import Path
 
-from common import Absent, data_file, shared_folder
+from bench.common import Absent, data_file, shared_folder
 
 _ROWS = {"heart_scale": 270, "dna.scale": 300, "housing_scale": 250}
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 from shared_data import ABSENT
+
+# Of bench, whose parts some tests import; at the end, so that an installed dpsvm comes first.
+sys.path.append(str(Path(__file__).resolve().parent.parent))
 
 # The same examples every time: a failure can be repeated, and one change is judged by one set. No
 # example has a deadline: a busy machine is no failure.

@@ -9,7 +9,10 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+
+from dpsvm.data import dump_libsvm
 
 GOLDEN: dict[str, Any] = json.loads((Path(__file__).parent / "golden/libsvm.json").read_text())
 TOOLS = ("svm-train", "svm-predict", "svm-scale")
@@ -23,6 +26,12 @@ def write_data(folder: Path) -> None:
     """Put the data of the golden cases into a folder."""
     for name, text in GOLDEN["data"].items():
         (folder / name).write_text(text)
+
+
+def slow_data(path: Path) -> None:
+    """A problem that takes minutes: pure noise with a hard margin."""
+    random = np.random.default_rng(0)
+    dump_libsvm(random.normal(size=(4000, 30)), np.where(random.random(4000) < 0.5, 1, -1), path)
 
 
 def run_tool(*command: str, folder: Path) -> str:

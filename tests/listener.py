@@ -28,3 +28,19 @@ class Listener:
     def on_fit_task_end(self, estimator, context):
         self.ended.append(context.task_name)
         return self.last is not None and self.ended.count(self.name) >= self.last
+
+
+class Failing(Listener):
+    """Fails at the first task."""
+
+    def on_fit_task_begin(self, estimator, context):
+        raise RuntimeError("no")
+
+
+def assert_rounds_are_tasks(rounds, estimator, *data):
+    """A fit begins and ends so many tasks of that name, and ends whatever else it begins."""
+    listener = Listener()
+    estimator.set_callbacks(listener).fit(*data)
+    assert listener.begun.count("round") == listener.ended.count("round") == rounds
+    assert sorted(listener.begun) == sorted(listener.ended)
+    assert not listener.open

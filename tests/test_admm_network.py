@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,7 +39,7 @@ def starts_of(tables, seed=3):
 
 @pytest.mark.parametrize("graph", SHAPES)
 @pytest.mark.parametrize("form", ["edge", "per-node"])
-def test_every_iterate_is_that_of_the_printed_method(graph, form):
+def test_every_iterate_is_that_of_the_printed_method(graph: str, form: str) -> None:
     tables, signs = make_problem()
     terms = make_terms(4, graph, rho=[0.5, 0.8, 0.3, 1.0], growth=1.1, form=form, rounds=9)
     starts, found = starts_of(tables), []
@@ -48,7 +49,7 @@ def test_every_iterate_is_that_of_the_printed_method(graph, form):
     assert np.abs(np.array(found) - as_printed(tables, signs, terms, starts)).max() < 1e-11
 
 
-def test_the_even_step_is_the_papers_gradient_step_to_the_last_digits():
+def test_the_even_step_is_the_papers_gradient_step_to_the_last_digits() -> None:
     tables, signs = make_problem(1)
     terms = make_terms(4, "random", rho=[0.5, 0.8, 0.3, 1.0], growth=1.2, rounds=8)
     loss, before = make_loss("logistic"), {}
@@ -79,7 +80,7 @@ def test_the_even_step_is_the_papers_gradient_step_to_the_last_digits():
     ("graph", "loss"),
     [*((graph, "logistic") for graph in SHAPES), ("random", "huber"), ("random", "smooth")],
 )
-def test_symmetric_edges_lead_to_the_minimiser(graph, loss, gamma):
+def test_symmetric_edges_lead_to_the_minimiser(graph: str, loss: str, gamma: float | None) -> None:
     tables, signs = make_problem(2)
     terms = make_terms(
         4, graph, rho=[0.3, 0.5, 0.2, 0.9], loss=loss, gamma=gamma, rounds=151, lam=1.0
@@ -91,7 +92,7 @@ def test_symmetric_edges_lead_to_the_minimiser(graph, loss, gamma):
 
 
 @pytest.mark.parametrize("gamma", [None, 0.5])
-def test_per_node_penalties_lead_to_another_point_the_one_that_is_told(gamma):
+def test_per_node_penalties_lead_to_another_point_the_one_that_is_told(gamma: float | None) -> None:
     tables, signs = make_problem(3)
     rho = np.array([0.2, 0.5, 0.3, 2.0])
     settings = {"rho": rho, "gamma": gamma, "rounds": 301, "lam": 1.0}
@@ -107,7 +108,7 @@ def test_per_node_penalties_lead_to_another_point_the_one_that_is_told(gamma):
 
 
 @pytest.mark.parametrize("gamma", [None, 0.5])
-def test_the_plain_hinge_leads_to_the_support_vector_machine(gamma):
+def test_the_plain_hinge_leads_to_the_support_vector_machine(gamma: float | None) -> None:
     tables, signs = make_problem(2, sizes=(25, 25, 25))
     terms = make_terms(3, rho=0.4, loss="hinge", gamma=gamma, rounds=151, lam=1.0)
     nodes = solve(tables, signs, terms)
@@ -118,7 +119,7 @@ def test_the_plain_hinge_leads_to_the_support_vector_machine(gamma):
     assert np.abs(weights(nodes) - other.coef_[0]).max() < 1e-6
 
 
-def test_equal_per_node_penalties_are_symmetric_and_told_to_be_right():
+def test_equal_per_node_penalties_are_symmetric_and_told_to_be_right() -> None:
     tables, signs = make_problem(3)
     one, two = (make_terms(4, form=form, growth=1.1) for form in ("edge", "per-node"))
     assert np.allclose(weights(solve(tables, signs, one)), weights(solve(tables, signs, two)))
@@ -129,7 +130,7 @@ def test_equal_per_node_penalties_are_symmetric_and_told_to_be_right():
     assert "depends on the path" in unequal.penalties.wrong_limit()
 
 
-def test_the_central_reference_is_scikit_learns_where_all_sizes_are_equal():
+def test_the_central_reference_is_scikit_learns_where_all_sizes_are_equal() -> None:
     tables, signs = make_problem(4, sizes=(30, 30, 30))
     C, lam, B = 5.0, 0.3, 30
     found = central(tables, signs, make_loss("logistic"), C, lam)
@@ -143,7 +144,7 @@ def test_the_central_reference_is_scikit_learns_where_all_sizes_are_equal():
 
 
 @pytest.mark.parametrize("gamma", [None, 0.5])
-def test_a_growth_of_one_is_the_method_without_growth(gamma):
+def test_a_growth_of_one_is_the_method_without_growth(gamma: float | None) -> None:
     tables, signs = make_problem(5)
     by_table = make_terms(4, rho=np.full((10 if gamma else 20, 4), 0.7), gamma=gamma)
     plain = make_terms(4, rho=0.7, growth=1.0, gamma=gamma)
@@ -151,14 +152,14 @@ def test_a_growth_of_one_is_the_method_without_growth(gamma):
     assert np.array_equal(one, two)
 
 
-def test_with_a_huge_gamma_recycled_iterations_are_idle():
+def test_with_a_huge_gamma_recycled_iterations_are_idle() -> None:
     tables, signs = make_problem(6)
     plain = weights(solve(tables, signs, make_terms(4, gamma=None, rounds=12)))
     recycled = weights(solve(tables, signs, make_terms(4, gamma=1e13, rounds=24)))
     assert np.abs(plain - recycled).max() < 1e-10
 
 
-def test_multipliers_add_up_to_zero_at_every_round():
+def test_multipliers_add_up_to_zero_at_every_round() -> None:
     tables, signs = make_problem(7)
     history = History()
     terms = make_terms(4, "random", rho=[0.5, 0.1, 2.0, 1.0], growth=1.1)
@@ -167,7 +168,7 @@ def test_multipliers_add_up_to_zero_at_every_round():
 
 
 @pytest.mark.parametrize("gamma", [None, 0.5])
-def test_the_solution_is_a_fixed_point(gamma):
+def test_the_solution_is_a_fixed_point(gamma: float | None) -> None:
     tables, signs = make_problem(8)
     terms = make_terms(4, "random", rho=[0.5, 0.1, 2.0, 1.0], gamma=gamma, rounds=6)
     wanted = central(tables, signs, terms.loss, terms.C, terms.lam)
@@ -184,7 +185,7 @@ def test_the_solution_is_a_fixed_point(gamma):
         assert np.abs(node.state.dual - multiplier).max() < 1e-12
 
 
-def test_nodes_with_the_same_data_and_start_stay_equal():
+def test_nodes_with_the_same_data_and_start_stay_equal() -> None:
     tables, signs = make_problem(9, sizes=(30,))
     start = np.ones((4, 4)) / 3
     terms = make_terms(4, "ring", rounds=11)
@@ -192,7 +193,7 @@ def test_nodes_with_the_same_data_and_start_stay_equal():
     assert np.abs(found - found[0]).max() < 1e-13
 
 
-def test_the_order_and_the_form_of_rows_do_not_matter():
+def test_the_order_and_the_form_of_rows_do_not_matter() -> None:
     tables, signs = make_problem(11)
     terms = make_terms(4, rounds=7)
     dense = weights(solve(tables, signs, terms))
@@ -204,7 +205,7 @@ def test_the_order_and_the_form_of_rows_do_not_matter():
     assert np.abs(weights(solve(mixed, labels, terms)) - dense).max() < 1e-10
 
 
-def test_the_numbers_of_the_nodes_do_not_matter():
+def test_the_numbers_of_the_nodes_do_not_matter() -> None:
     tables, signs = make_problem(15)
     order, edges = [2, 0, 3, 1], [(0, 1), (1, 2), (2, 3), (3, 1)]
     rho = np.array([0.5, 0.1, 2.0, 1.0])
@@ -215,7 +216,7 @@ def test_the_numbers_of_the_nodes_do_not_matter():
     assert np.abs(other - one[order]).max() < 1e-10
 
 
-def test_messages_can_travel():
+def test_messages_can_travel() -> None:
     """Nodes that share nothing but messages, each a copy, do the same as those in one process."""
     tables, signs = make_problem(16)
     terms = make_terms(4, "path", rounds=7)
@@ -236,7 +237,7 @@ def test_messages_can_travel():
 # History
 
 
-def test_recycling_halves_the_data_accesses_and_the_history_counts_them():
+def test_recycling_halves_the_data_accesses_and_the_history_counts_them() -> None:
     tables, signs = make_problem(12)
     counts = {}
     for gamma in (None, 0.5):
@@ -259,7 +260,7 @@ def test_recycling_halves_the_data_accesses_and_the_history_counts_them():
     assert counts[None][-1] == 2 * counts[0.5][-1] == 40
 
 
-def test_every_minimiser_is_certified_also_of_rows_longer_than_one():
+def test_every_minimiser_is_certified_also_of_rows_longer_than_one() -> None:
     tables, signs = make_problem(13)
     tables = [100 * X for X in tables]
     terms = make_terms(4, rounds=5)
@@ -281,7 +282,7 @@ def test_every_minimiser_is_certified_also_of_rows_longer_than_one():
 # Graphs and schedules
 
 
-def test_graphs_from_names_matrices_edges_and_other_libraries_agree():
+def test_graphs_from_names_matrices_edges_and_other_libraries_agree() -> None:
     ring = make_graph("ring", 5)
     matrix = ring.adjacency()
 
@@ -301,7 +302,7 @@ def test_graphs_from_names_matrices_edges_and_other_libraries_agree():
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_random_graphs_are_connected_and_repeat_themselves(seed):
+def test_random_graphs_are_connected_and_repeat_themselves(seed: int) -> None:
     sparse_one = make_graph("random", 12, seed=seed, density=0.0)
     assert len(sparse_one.edges) == 11
     assert sparse_one.bipartite
@@ -317,12 +318,12 @@ def test_random_graphs_are_connected_and_repeat_themselves(seed):
         (((0,),), "an edge to itself"),
     ],
 )
-def test_a_graph_is_checked_however_it_is_made(neighbours, told):
+def test_a_graph_is_checked_however_it_is_made(neighbours: tuple[Any, ...], told: str) -> None:
     with pytest.raises(ValueError, match=told):
         Graph(neighbours)
 
 
-def test_a_networkx_graph_keeps_its_numbers_and_has_no_weights():
+def test_a_networkx_graph_keeps_its_numbers_and_has_no_weights() -> None:
     networkx = pytest.importorskip("networkx")
     star = networkx.Graph([(3, 0), (3, 1), (3, 2)])
     assert make_graph(star, 4).neighbours[3] == (0, 1, 2)
@@ -334,12 +335,14 @@ def test_a_networkx_graph_keeps_its_numbers_and_has_no_weights():
         make_graph(star, 4)
 
 
-def test_two_edges_in_a_table_are_edges():
+def test_two_edges_in_a_table_are_edges() -> None:
     assert make_graph(np.array([[0, 1], [1, 2]]), 3).edges == ((0, 1), (1, 2))
 
 
 @pytest.mark.parametrize(("growth", "farthest"), [(1.02, 2e-3), (1.1, 0.5)])
-def test_growing_penalties_come_to_rest_near_the_minimiser_and_not_on_it(growth, farthest):
+def test_growing_penalties_come_to_rest_near_the_minimiser_and_not_on_it(
+    growth: float, farthest: float
+) -> None:
     tables, signs = make_problem(2)
     wanted = central(tables, signs, make_loss("logistic"), 5.0, 1.0)
     apart = []
@@ -372,12 +375,12 @@ def test_growing_penalties_come_to_rest_near_the_minimiser_and_not_on_it(growth,
         ([(0, 10**9), (0, 1)], 5, "has 1000000001 nodes, and the data have 5"),
     ],
 )
-def test_graphs_that_are_none_are_refused(graph, n, told):
+def test_graphs_that_are_none_are_refused(graph: Any, n: int, told: str) -> None:
     with pytest.raises(ValueError, match=told):
         make_graph(graph, n)
 
 
-def test_a_directed_graph_of_another_library_is_refused():
+def test_a_directed_graph_of_another_library_is_refused() -> None:
     class Directed:
         nodes, edges = (0, 1), ((0, 1),)
 
@@ -406,7 +409,9 @@ def test_a_directed_graph_of_another_library_is_refused():
         (1.0, 1e60, "too large within 3 updates"),
     ],
 )
-def test_schedules_that_decrease_or_are_not_positive_are_refused(rho, growth, told):
+def test_schedules_that_decrease_or_are_not_positive_are_refused(
+    rho: Any, growth: Any, told: str
+) -> None:
     with pytest.raises(ValueError, match=told):
         schedule(rho, growth, updates=3, n_nodes=2)
 
@@ -414,7 +419,7 @@ def test_schedules_that_decrease_or_are_not_positive_are_refused(rho, growth, to
 # The node and its messages
 
 
-def test_a_node_takes_one_message_of_each_neighbour_and_round():
+def test_a_node_takes_one_message_of_each_neighbour_and_round() -> None:
     tables, signs = make_problem(14, sizes=(5, 5, 5))
     terms = make_terms(3, "path", rounds=1, C=2.0)
     node = Node(1, Samples(tables[1], signs[1]), terms)
@@ -440,7 +445,7 @@ def test_a_node_takes_one_message_of_each_neighbour_and_round():
         node.emit()
 
 
-def test_the_ingredients_of_the_theorem_are_told():
+def test_the_ingredients_of_the_theorem_are_told() -> None:
     for graph, bipartite in (("path", True), ("star", True), ("ring", True), ("complete", False)):
         terms = make_terms(4, graph)
         assert terms.graph.bipartite is bipartite

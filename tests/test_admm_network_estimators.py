@@ -5,10 +5,11 @@ from __future__ import annotations
 import pickle
 import re
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
-from listener import Listener, needs_callbacks
+from listener import Failing, Listener, assert_rounds_are_tasks, needs_callbacks
 from network_problems import central, make_problem
 from scipy import sparse
 from sklearn.base import clone
@@ -29,7 +30,7 @@ GAUSSIAN = OBJECTIVE | {"privacy": "gaussian", "delta": 1e-5}
 
 
 @estimator_checks.parametrize_with_checks([NetworkADMM(rounds=9)])
-def test_scikit_learn_check(estimator, check):
+def test_scikit_learn_check(estimator: NetworkADMM, check: Any) -> None:
     check(estimator)
 
 
@@ -43,7 +44,7 @@ def quietly(model, *data, **settings):
 # Shares
 
 
-def test_lists_assignments_and_dealing_are_the_same_split():
+def test_lists_assignments_and_dealing_are_the_same_split() -> None:
     tables, signs = make_problem(0, sizes=(20, 20, 20))
     model = RADMM("ring").fit(tables, signs)
     X, y = np.vstack(tables), np.concatenate(signs)
@@ -64,7 +65,7 @@ def test_lists_assignments_and_dealing_are_the_same_split():
     assert NetworkADMM(rounds=1).fit(X, y).n_nodes_ == 5
 
 
-def test_the_model_is_the_mean_of_the_nodes_at_the_last_update():
+def test_the_model_is_the_mean_of_the_nodes_at_the_last_update() -> None:
     tables, signs = make_problem(1)
     odd, even = (RADMM("path", rounds=t).fit(tables, signs) for t in (9, 10))
     assert np.array_equal(odd.coefs_, even.coefs_)
@@ -74,7 +75,7 @@ def test_the_model_is_the_mean_of_the_nodes_at_the_last_update():
     assert odd.history_["objective"][-1] == pytest.approx(odd.objective_)
 
 
-def test_the_four_names_are_one_estimator():
+def test_the_four_names_are_one_estimator() -> None:
     kinds = [(m().recycle, m().growth != 1.0) for m in (ADMM, MADMM, RADMM, MRADMM)]
     assert kinds == [(False, False), (False, True), (True, False), (True, True)]
     with pytest.raises(ValueError, match="RADMM has constant penalties: MRADMM is the one"):
@@ -88,14 +89,14 @@ def test_the_four_names_are_one_estimator():
 
 
 @pytest.mark.parametrize("preset", [ADMM, RADMM])
-def test_it_converges_to_the_minimiser(preset):
+def test_it_converges_to_the_minimiser(preset: Any) -> None:
     tables, signs = make_problem(3)
     model = preset("random", C=5.0, lam=1.0, rho=0.2, rounds=201, tol=1e-11)
     model.fit(tables, signs)
     assert np.abs(model.coef_ - central(tables, signs, Logistic(), 5.0, 1.0)).max() < 1e-9
 
 
-def test_the_history_holds_the_test_error_of_every_round():
+def test_the_history_holds_the_test_error_of_every_round() -> None:
     tables, signs = make_problem(4)
     X, y = np.vstack(tables), np.concatenate(signs)
     model = RADMM(rounds=5).fit(tables, signs, evaluate_on=(X, y))
@@ -109,7 +110,7 @@ def test_the_history_holds_the_test_error_of_every_round():
     assert np.array_equal(plain.coef_, model.coef_)
 
 
-def test_a_public_norm_and_a_constant_are_those_of_the_private_machines():
+def test_a_public_norm_and_a_constant_are_those_of_the_private_machines() -> None:
     tables, signs = make_problem(5)
     tables = [4 * X + 1 for X in tables]
     prepare = Preparation(data_norm=3.0, constant=0.5)
@@ -125,7 +126,7 @@ def test_a_public_norm_and_a_constant_are_those_of_the_private_machines():
     assert model.history_["test_loss"][-1] == pytest.approx(losses.mean())
 
 
-def test_per_node_penalties_warn_and_name_the_point():
+def test_per_node_penalties_warn_and_name_the_point() -> None:
     tables, signs = make_problem(6)
     model = ADMM(penalty="per-node", rho=[0.5, 1.0, 0.5, 2.0], rounds=2)
     with pytest.warns(ConvergenceWarning, match=r"argmin sum_i O_i / rho_i, .* 2, 1, 2, 0.5"):
@@ -135,20 +136,20 @@ def test_per_node_penalties_warn_and_name_the_point():
         ADMM(penalty="per-node", rho=0.5, rounds=2).fit(tables, signs)
 
 
-def test_a_tolerance_out_of_reach_warns_without_privacy():
+def test_a_tolerance_out_of_reach_warns_without_privacy() -> None:
     tables, signs = make_problem(7)
     with pytest.warns(ConvergenceWarning, match="not to tol = 1e-15"):
         ADMM(tol=1e-15, rounds=2).fit(tables, signs)
 
 
-def test_a_start_is_seeded_and_no_function_of_the_data():
+def test_a_start_is_seeded_and_no_function_of_the_data() -> None:
     tables, signs = make_problem(8)
     one, two = (RADMM(start_seed=3, rounds=1).fit(tables, signs).coef_ for _ in range(2))
     assert np.array_equal(one, two)
     assert not np.allclose(one, RADMM(rounds=1).fit(tables, signs).coef_)
 
 
-def test_a_fitted_model_survives_pickling():
+def test_a_fitted_model_survives_pickling() -> None:
     tables, signs = make_problem(9)
     model = RADMM(rounds=3).fit(tables, signs)
     again = pickle.loads(pickle.dumps(model))
@@ -159,7 +160,7 @@ def test_a_fitted_model_survives_pickling():
 
 
 @pytest.mark.parametrize("mode", [OBJECTIVE, PRIMAL, GAUSSIAN], ids=lambda one: one["privacy"])
-def test_a_private_fit_reports_its_guarantee(mode):
+def test_a_private_fit_reports_its_guarantee(mode: dict[str, Any]) -> None:
     tables, signs = make_problem(10)
     with pytest.warns(PrivacyLeakWarning, match="random_state makes the noise repeatable"):
         one = RADMM(random_state=0, **mode).fit(tables, signs)
@@ -183,7 +184,7 @@ def test_a_private_fit_reports_its_guarantee(mode):
     assert (report["paper"] is None) == (mode["privacy"] != "objective")
 
 
-def test_a_given_alpha_tells_its_epsilon():
+def test_a_given_alpha_tells_its_epsilon() -> None:
     tables, signs = make_problem(11)
     settings = {"privacy": "objective", "classes": [-1, 1], "rounds": 5, "random_state": 0}
     model = quietly(RADMM(alpha=2.0, **settings), tables, signs)
@@ -191,7 +192,7 @@ def test_a_given_alpha_tells_its_epsilon():
     assert model.epsilon_ < model.privacy_report_["paper"]
 
 
-def test_an_accountant_is_charged_once_before_the_run(monkeypatch):
+def test_an_accountant_is_charged_once_before_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     tables, signs = make_problem(12)
     ledger = BudgetAccountant(epsilon=10.0, neighbouring="replace")
     quietly(RADMM(accountant=ledger, random_state=0, **OBJECTIVE), tables, signs)
@@ -214,7 +215,7 @@ def test_an_accountant_is_charged_once_before_the_run(monkeypatch):
     assert not hasattr(model, "coef_")
 
 
-def test_a_search_over_private_models_warns():
+def test_a_search_over_private_models_warns() -> None:
     tables, signs = make_problem(13)
     X, y = np.vstack(tables), np.concatenate(signs)
     model = RADMM(random_state=0, **(OBJECTIVE | {"rounds": 1, "track": False}))
@@ -225,7 +226,7 @@ def test_a_search_over_private_models_warns():
         GridSearchCV(model, {"lam": [1.0]}, cv=2).fit(X, y)
 
 
-def test_all_that_can_be_refused_is_refused_before_a_charge():
+def test_all_that_can_be_refused_is_refused_before_a_charge() -> None:
     tables, signs = make_problem(14)
     X, y = np.vstack(tables), np.concatenate(signs)
     ledger = BudgetAccountant(epsilon=100.0, delta=1e-5, neighbouring="replace")
@@ -276,7 +277,9 @@ def test_all_that_can_be_refused_is_refused_before_a_charge():
         (np.array([[1.0], [np.inf], [0.0], [1.0]]), [0, 1, 0, 1], None, "infinity"),
     ],
 )
-def test_data_that_do_not_fit_together_are_refused(X, y, nodes, told):
+def test_data_that_do_not_fit_together_are_refused(
+    X: Any, y: list[Any], nodes: list[float] | None, told: str
+) -> None:
     with pytest.raises(ValueError, match=re.escape(told)):
         NetworkADMM(C=0.5).fit(X, y, nodes=nodes)
 
@@ -317,13 +320,15 @@ def test_data_that_do_not_fit_together_are_refused(X, y, nodes, told):
         ({"penalty": "both"}, "penalty"),
     ],
 )
-def test_settings_that_do_not_hold_are_refused_with_their_value(settings, told):
+def test_settings_that_do_not_hold_are_refused_with_their_value(
+    settings: dict[str, Any], told: str
+) -> None:
     X = np.random.default_rng(0).standard_normal((10, 2)) / 10
     with pytest.raises(ValueError, match=re.escape(told)):
         NetworkADMM(**settings).fit(X, [-1, 1] * 5)
 
 
-def test_what_only_one_form_of_data_takes_is_refused():
+def test_what_only_one_form_of_data_takes_is_refused() -> None:
     X, y = np.eye(4), [0, 1, 0, 1]
     with pytest.raises(ValueError, match="n_nodes has no effect where nodes is given"):
         NetworkADMM(n_nodes=2).fit(X, y, nodes=[0, 1, 0, 1])
@@ -353,7 +358,9 @@ def test_what_only_one_form_of_data_takes_is_refused():
     ids=str,
 )
 @pytest.mark.filterwarnings("ignore:the penalties grow")
-def test_runs_that_public_numbers_doom_are_refused_before_the_charge(settings):
+def test_runs_that_public_numbers_doom_are_refused_before_the_charge(
+    settings: dict[str, Any],
+) -> None:
     tables, signs = make_problem(15)
     ledger = BudgetAccountant(1e6, neighbouring="replace")
     base = {"privacy": "objective", "epsilon": 20.0, "classes": [-1, 1], "accountant": ledger}
@@ -362,7 +369,7 @@ def test_runs_that_public_numbers_doom_are_refused_before_the_charge(settings):
     assert ledger.charges == ()
 
 
-def test_labels_of_another_kind_are_refused():
+def test_labels_of_another_kind_are_refused() -> None:
     tables, signs = make_problem(16)
     mixed = [signs[0].astype(int).astype(str), *signs[1:]]
     with pytest.raises(ValueError, match="node 1 are of another kind"):
@@ -371,7 +378,7 @@ def test_labels_of_another_kind_are_refused():
         NetworkADMM(classes=["-1", "1"]).fit(tables, signs)
 
 
-def test_columns_have_the_same_names_at_every_node():
+def test_columns_have_the_same_names_at_every_node() -> None:
     pandas = pytest.importorskip("pandas")
     tables, signs = make_problem(17)
     frames = [pandas.DataFrame(table, columns=list("abcd")) for table in tables]
@@ -384,7 +391,7 @@ def test_columns_have_the_same_names_at_every_node():
         model.fit(frames, signs)
 
 
-def test_a_pickled_private_model_holds_nothing_outside_its_guarantee():
+def test_a_pickled_private_model_holds_nothing_outside_its_guarantee() -> None:
     tables, signs = make_problem(18)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)
@@ -397,19 +404,16 @@ def test_a_pickled_private_model_holds_nothing_outside_its_guarantee():
     assert np.array_equal(again.history_["consensus"], model.history_["consensus"])
 
 
-def test_penalties_that_grow_too_far_are_warned_of():
+def test_penalties_that_grow_too_far_are_warned_of() -> None:
     tables, signs = make_problem(19)
     with pytest.warns(ConvergenceWarning, match="come to agree before they reach the minimiser"):
         MADMM(growth=1.1, rounds=60, tol=1e-6).fit(tables, signs)
 
 
 @needs_callbacks
-def test_every_iteration_is_a_task_of_scikit_learns_callbacks_and_one_can_stop_the_run():
+def test_every_iteration_is_a_task_of_scikit_learns_callbacks_and_one_can_stop_the_run() -> None:
     tables, signs = make_problem(14)
-    listener = Listener()
-    RADMM(rounds=4).set_callbacks(listener).fit(tables, signs)
-    assert listener.begun.count("round") == listener.ended.count("round") == 4
-    assert not listener.open
+    assert_rounds_are_tasks(4, RADMM(rounds=4), tables, signs)
     stopped = RADMM(rounds=9).set_callbacks(Listener(last=4)).fit(tables, signs)
     assert (stopped.n_iter_, stopped.n_updates_, len(stopped.history_)) == (4, 2, 4)
     private = RADMM(random_state=0, **OBJECTIVE).set_callbacks(Listener(last=1))
@@ -417,12 +421,8 @@ def test_every_iteration_is_a_task_of_scikit_learns_callbacks_and_one_can_stop_t
 
 
 @needs_callbacks
-def test_nothing_is_charged_when_a_callback_fails():
+def test_nothing_is_charged_when_a_callback_fails() -> None:
     tables, signs = make_problem(14)
-
-    class Failing(Listener):
-        def on_fit_task_begin(self, estimator, context):
-            raise RuntimeError("no")
 
     listener, ledger = Failing(), BudgetAccountant(epsilon=10.0, neighbouring="replace")
     with pytest.raises(RuntimeError, match="no"):

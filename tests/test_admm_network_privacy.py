@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +12,7 @@ from scipy.stats import gamma as gamma_law
 from scipy.stats import kstest
 from statistical import DRAWS, LEVEL
 
+from bench.admm import network_attack
 from dpsvm.admm.network import Iterate, Node, Samples, run
 from dpsvm.admm.network.bounds import (
     determinant_costs,
@@ -27,7 +28,6 @@ from dpsvm.privacy.accounting import Gaussian, Pure, epsilon_of
 from dpsvm.privacy.minimiser import CertificateError
 from dpsvm.privacy.noise import Noise
 
-BENCH = Path(__file__).resolve().parent.parent / "bench"
 SMOOTH = ("logistic", "huber", "smooth")
 SIZES = [30, 20, 25, 40]
 
@@ -46,7 +46,7 @@ def private(tables, signs, terms, calibration, seed=0):
 # The bounds
 
 
-def test_the_figures_of_the_papers_setting_come_out():
+def test_the_figures_of_the_papers_setting_come_out() -> None:
     # T = 20 rounds of the recycled method; degrees 4 and 2, rho 1/2.
     for n, graph, alpha, claimed, tight in (
         (5, "complete", 1.0, 4.75, 4.51),
@@ -66,7 +66,7 @@ def test_the_figures_of_the_papers_setting_come_out():
 
 
 @pytest.mark.parametrize("loss", SMOOTH)
-def test_the_tight_bound_is_never_above_the_papers(loss):
+def test_the_tight_bound_is_never_above_the_papers(loss: str) -> None:
     rng = np.random.default_rng(0)
     for _ in range(50):
         rho, C, alpha = 10.0 ** rng.uniform(-4, 2, 3)
@@ -76,7 +76,7 @@ def test_the_tight_bound_is_never_above_the_papers(loss):
 
 
 @pytest.mark.parametrize("loss", [Logistic(), HuberHinge(0.5), SmoothHinge(0.5)], ids=repr)
-def test_the_determinants_of_neighbours_are_within_one_factor(loss):
+def test_the_determinants_of_neighbours_are_within_one_factor(loss: Any) -> None:
     """The step of the proof: rank one, both determinants in [D, D (1 + q)]."""
     rng = np.random.default_rng(1)
     for _ in range(200):
@@ -99,7 +99,7 @@ def test_the_determinants_of_neighbours_are_within_one_factor(loss):
 
 
 @pytest.mark.parametrize("loss", SMOOTH)
-def test_minimisers_of_neighbours_are_within_the_output_sensitivity(loss):
+def test_minimisers_of_neighbours_are_within_the_output_sensitivity(loss: str) -> None:
     rng, worst = np.random.default_rng(2), 0.0
     terms = make_terms(2, "path", rho=0.05, C=4.0, lam=0.1, loss=loss, rounds=1)
     bound = output_sensitivities(terms, [4, 4], 0.0)[0, 0]
@@ -125,33 +125,27 @@ def test_minimisers_of_neighbours_are_within_the_output_sensitivity(loss):
 @pytest.mark.parametrize("gamma", [None, 0.5])
 @pytest.mark.parametrize("loss", [Logistic(), HuberHinge(0.5), SmoothHinge(0.5)], ids=repr)
 def test_exact_densities_of_runs_on_neighbouring_data_stay_within_the_bound(
-    loss, gamma, monkeypatch
-):
-    monkeypatch.syspath_prepend(str(BENCH))
-    attacks = __import__("network_attack")
+    loss: Any, gamma: float | None
+) -> None:
     random = np.random.default_rng(0)
     for alpha, growth in ((0.1, 1.0), (10.0, 1.3)):
-        attack = attacks.make_attack(
+        attack = network_attack.make_attack(
             loss, alpha=alpha, growth=growth, gamma=gamma, rounds=3 if gamma else 2
         )
         ratio = attack.search(100, 1, random, steps=8)
-        assert 0.2 < ratio <= 1.0 + attacks.ROUNDING
+        assert 0.2 < ratio <= 1.0 + network_attack.ROUNDING
 
 
-def test_the_attack_finds_out_a_bound_without_its_determinants(monkeypatch):
-    monkeypatch.syspath_prepend(str(BENCH))
-    attacks = __import__("network_attack")
-    attack = attacks.make_attack(HuberHinge(0.5), alpha=0.1, size=1)
+def test_the_attack_finds_out_a_bound_without_its_determinants() -> None:
+    attack = network_attack.make_attack(HuberHinge(0.5), alpha=0.1, size=1)
     costs = determinant_costs(attack.terms, [1, 1])[:, 0].sum()
     ratio = attack.search(100, 1, np.random.default_rng(0), steps=30)
     assert ratio * attack.bound > attack.bound - costs
 
 
-def test_the_attack_knows_the_densities_of_the_nodes_own_runs(monkeypatch):
+def test_the_attack_knows_the_densities_of_the_nodes_own_runs() -> None:
     """The noise it reads off the messages is the noise that was drawn."""
-    monkeypatch.syspath_prepend(str(BENCH))
-    attacks = __import__("network_attack")
-    attack = attacks.make_attack(Logistic(), size=5, alpha=0.7, rounds=5, growth=1.2)
+    attack = network_attack.make_attack(Logistic(), size=5, alpha=0.7, rounds=5, growth=1.2)
     rng = np.random.default_rng(3)
     rows = rng.standard_normal((5, 2))
     rows /= np.linalg.norm(rows, axis=1)[:, None] * 1.001
@@ -195,7 +189,9 @@ def test_the_attack_knows_the_densities_of_the_nodes_own_runs(monkeypatch):
 @pytest.mark.parametrize("gamma", [None, 0.5])
 @pytest.mark.parametrize("loss", SMOOTH)
 @pytest.mark.parametrize("epsilon", [0.8, 4.7, 100.0])
-def test_every_node_spends_its_epsilon_and_no_more(epsilon, loss, gamma):
+def test_every_node_spends_its_epsilon_and_no_more(
+    epsilon: float, loss: str, gamma: float | None
+) -> None:
     terms = make_terms(4, rho=[3.0, 5.0, 4.0, 8.0], growth=1.05, loss=loss, gamma=gamma, C=2.0)
     found = calibrate("objective", terms, SIZES, tol=1e-9, epsilon=epsilon)
     totals = tight_costs(terms, SIZES, found.alphas).sum(axis=0)
@@ -213,7 +209,7 @@ def test_every_node_spends_its_epsilon_and_no_more(epsilon, loss, gamma):
     assert "loss, objective and test error" in report["outside"]
 
 
-def test_the_papers_bound_costs_less_than_it_says_and_needs_its_condition():
+def test_the_papers_bound_costs_less_than_it_says_and_needs_its_condition() -> None:
     terms = make_terms(4, rho=2.0)
     found = calibrate("objective", terms, SIZES, tol=1e-9, epsilon=3.0, bound="paper")
     report = found.figures
@@ -229,7 +225,7 @@ def test_the_papers_bound_costs_less_than_it_says_and_needs_its_condition():
 
 
 @pytest.mark.parametrize("alpha", [0.5, [0.5, 1.0, 0.2, 0.4], np.full((10, 4), 0.5)])
-def test_a_given_alpha_costs_its_bound_and_the_covering(alpha):
+def test_a_given_alpha_costs_its_bound_and_the_covering(alpha: Any) -> None:
     terms = make_terms(4, rho=2.0)
     found = calibrate("objective", terms, SIZES, tol=1e-9, alpha=alpha)
     tight = largest_total(tight_costs(terms, SIZES, found.alphas))[-1]
@@ -237,7 +233,7 @@ def test_a_given_alpha_costs_its_bound_and_the_covering(alpha):
     assert found.event.epsilon * 0.999 >= tight
 
 
-def test_output_perturbation_costs_the_budget():
+def test_output_perturbation_costs_the_budget() -> None:
     terms = make_terms(4, rho=[0.5, 1.0, 0.2, 0.4], growth=1.1)
     steps = output_sensitivities(terms, SIZES, 1e-9)
     pure = calibrate("primal", terms, SIZES, tol=1e-9, epsilon=2.0)
@@ -269,7 +265,7 @@ def test_output_perturbation_costs_the_budget():
         ({"loss": "hinge", "epsilon": 1.0}, "needs a loss of bounded curvature .* got 'hinge'"),
     ],
 )
-def test_noise_that_cannot_be_made_is_refused(settings, told):
+def test_noise_that_cannot_be_made_is_refused(settings: dict[str, Any], told: str) -> None:
     settings = {"mode": "objective", "loss": "logistic"} | settings
     terms = make_terms(4, loss=settings.pop("loss"))
     with pytest.raises(ValueError, match=told):
@@ -281,7 +277,9 @@ def test_noise_that_cannot_be_made_is_refused(settings, told):
 
 @pytest.mark.parametrize("gamma", [None, 0.5])
 @pytest.mark.parametrize("mode", ["objective", "primal", "gaussian"])
-def test_without_noise_to_speak_of_a_private_run_is_the_plain_one(mode, gamma):
+def test_without_noise_to_speak_of_a_private_run_is_the_plain_one(
+    mode: str, gamma: float | None
+) -> None:
     tables, signs = make_problem(5)
     terms = make_terms(4, gamma=gamma, rounds=10)
     delta = {"delta": 1e-5} if mode == "gaussian" else {}
@@ -294,7 +292,7 @@ def test_without_noise_to_speak_of_a_private_run_is_the_plain_one(mode, gamma):
 
 
 @pytest.mark.parametrize("mode", ["objective", "primal", "gaussian"])
-def test_given_its_messages_a_node_is_a_function_of_its_samples_and_fresh_noise(mode):
+def test_given_its_messages_a_node_is_a_function_of_its_samples_and_fresh_noise(mode: str) -> None:
     """State that is no function of messages would be a secret that no sensitivity covers."""
     tables, signs = make_problem(6)
     terms = make_terms(4, "path", rho=[0.5, 1.0, 0.2, 0.4], growth=1.1, rounds=8)
@@ -319,7 +317,9 @@ def test_given_its_messages_a_node_is_a_function_of_its_samples_and_fresh_noise(
 
 
 @pytest.mark.parametrize(("reuses", "times"), [("noisy", 1.0), ("exact", 1.5)])
-def test_a_node_that_went_on_from_its_exact_iterate_would_move_further_than_stated(reuses, times):
+def test_a_node_that_went_on_from_its_exact_iterate_would_move_further_than_stated(
+    reuses: str, times: float
+) -> None:
     """Both worlds send the same; the second minimiser is what the noise has to hide."""
     terms = make_terms(
         2, "path", rho=1.25, growth=2.0, C=1.0, lam=1e-9, rounds=2, gamma=None, loss="huber"
@@ -354,7 +354,7 @@ def test_a_node_that_went_on_from_its_exact_iterate_would_move_further_than_stat
     assert np.linalg.norm(moved[0] - moved[1]) == pytest.approx(times * stated)
 
 
-def test_every_update_draws_fresh_noise_of_its_scale():
+def test_every_update_draws_fresh_noise_of_its_scale() -> None:
     d, scales = 3, np.array([0.5, 2.0])
     noise = NodeNoise(d, Noise(7), 1e-9, scales, np.array([1e-3, 1e-3]), np.array([2.0**-20] * 2))
     count = DRAWS // 10
@@ -372,7 +372,7 @@ def test_every_update_draws_fresh_noise_of_its_scale():
     assert kstest(sent.ravel() / 2.0, "norm").pvalue > LEVEL
 
 
-def test_what_is_sent_lies_on_a_public_grid():
+def test_what_is_sent_lies_on_a_public_grid() -> None:
     tables, signs = make_problem(9)
     terms = make_terms(4, rounds=3)
     found = calibrate("objective", terms, SIZES, tol=1e-9, epsilon=9.0)
@@ -383,7 +383,7 @@ def test_what_is_sent_lies_on_a_public_grid():
     assert grid < 1e-5 / float(found.alphas[0, 0] * terms.curvatures[0, 0]) * math.sqrt(5)
 
 
-def test_a_node_that_misses_its_certificate_sends_nothing():
+def test_a_node_that_misses_its_certificate_sends_nothing() -> None:
     tables, signs = make_problem(10)
     terms = make_terms(4, rounds=3)
     found = calibrate("objective", terms, SIZES, tol=8e-15, epsilon=9.0)
@@ -396,7 +396,7 @@ def test_a_node_that_misses_its_certificate_sends_nothing():
         node.emit()
 
 
-def test_a_private_node_takes_only_what_its_noise_was_made_for():
+def test_a_private_node_takes_only_what_its_noise_was_made_for() -> None:
     tables, signs = make_problem(10)
     terms = make_terms(4, rounds=3)
     found = calibrate("objective", terms, SIZES, tol=1e-9, epsilon=9.0)
@@ -411,7 +411,7 @@ def test_a_private_node_takes_only_what_its_noise_was_made_for():
         node(tables[0][:6], signs[0][:6])
 
 
-def test_a_node_makes_no_update_that_its_noise_was_not_made_for():
+def test_a_node_makes_no_update_that_its_noise_was_not_made_for() -> None:
     tables, signs = make_problem(11)
     short, long = make_terms(4, rounds=3), make_terms(4, rounds=5)
     found = calibrate("objective", short, SIZES, tol=1e-9, epsilon=9.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from types import SimpleNamespace
+from typing import Any
 
 import clarabel
 import numpy as np
@@ -40,7 +41,7 @@ CONVEX = ("logistic", "hinge", "huber", "smooth", "squared")
 
 @pytest.mark.parametrize("loss", CONVEX)
 @pytest.mark.parametrize("rounds", [1, 7, 30])
-def test_kappa_equal_to_the_parties_is_the_sharing_admm_of_boyd(loss, rounds):
+def test_kappa_equal_to_the_parties_is_the_sharing_admm_of_boyd(loss: str, rounds: int) -> None:
     blocks, y = make_problem()
     _, parties = solve(blocks, y, loss, rounds=rounds, rho=0.4, lam=0.7, C=1.3)
     wanted = boyd(blocks, y, loss, lam=0.7, C=1.3, rho=3 * 0.4, rounds=rounds)
@@ -48,7 +49,7 @@ def test_kappa_equal_to_the_parties_is_the_sharing_admm_of_boyd(loss, rounds):
 
 
 @pytest.mark.parametrize("relaxation", [0.7, 1.0, 1.5, 1.8])
-def test_over_relaxation_is_that_of_the_two_block_method(relaxation):
+def test_over_relaxation_is_that_of_the_two_block_method(relaxation: float) -> None:
     blocks, y = make_problem(3)
     settings = {"lam": 0.7, "C": 1.3, "relaxation": relaxation, "rounds": 25}
     _, parties = solve(blocks, y, rho=0.4, **settings)
@@ -56,7 +57,7 @@ def test_over_relaxation_is_that_of_the_two_block_method(relaxation):
     assert np.abs(weights(parties) - wanted).max() <= 1e-12
 
 
-def test_one_party_is_central_admm():
+def test_one_party_is_central_admm() -> None:
     blocks, y = make_problem(1)
     D = np.hstack(blocks)
     _, parties = solve([D], y, rounds=25, rho=0.4, lam=0.7)
@@ -68,7 +69,7 @@ def test_one_party_is_central_admm():
     assert np.abs(weights(parties) - x).max() <= 1e-13
 
 
-def test_a_kappa_of_one_is_the_jacobi_iteration_as_printed():
+def test_a_kappa_of_one_is_the_jacobi_iteration_as_printed() -> None:
     blocks, y = make_problem(2, regression=True)
     rho, lam, rounds = 0.2, 0.5, 6
     _, parties = solve(blocks, y, "squared", kappa=1.0, rho=rho, lam=lam, rounds=rounds)
@@ -92,7 +93,7 @@ def test_a_kappa_of_one_is_the_jacobi_iteration_as_printed():
 # Invariances
 
 
-def test_permuting_the_parties_changes_nothing():
+def test_permuting_the_parties_changes_nothing() -> None:
     blocks, y = make_problem(4)
     _, parties = solve(blocks, y, relaxation=1.8)
     _, others = solve([blocks[m] for m in (2, 0, 1)], y, relaxation=1.8)
@@ -100,7 +101,7 @@ def test_permuting_the_parties_changes_nothing():
     assert np.abs(weights(parties) - weights(back)).max() <= 1e-12
 
 
-def test_a_party_of_zero_columns_changes_nothing_at_the_same_kappa():
+def test_a_party_of_zero_columns_changes_nothing_at_the_same_kappa() -> None:
     blocks, y = make_problem(5)
     _, parties = solve(blocks, y, kappa=4.0)
     _, more = solve([*blocks, np.zeros((len(y), 2))], y, kappa=4.0)
@@ -110,7 +111,9 @@ def test_a_party_of_zero_columns_changes_nothing_at_the_same_kappa():
 
 @pytest.mark.parametrize("factor", [1e-3, 7.0, 1e4])
 @pytest.mark.parametrize("adaptive", [False, True])
-def test_scaling_loss_penalty_and_rho_together_changes_nothing(factor, adaptive):
+def test_scaling_loss_penalty_and_rho_together_changes_nothing(
+    factor: float, adaptive: bool
+) -> None:
     blocks, y = make_problem(6)
     settings = {"C": 1.0, "lam": 0.5, "rho": 0.01}
     _, parties = solve(blocks, y, adaptive=adaptive, **settings)
@@ -120,7 +123,7 @@ def test_scaling_loss_penalty_and_rho_together_changes_nothing(factor, adaptive)
 
 
 @pytest.mark.parametrize("shape", ["tall", "wide"])
-def test_sparse_columns_give_what_dense_ones_give(shape):
+def test_sparse_columns_give_what_dense_ones_give(shape: str) -> None:
     blocks, y = make_problem(7, n=60 if shape == "tall" else 5, sizes=(8, 9))
     dense, thin = sparse_blocks(blocks)
     _, parties = solve(dense, y)
@@ -128,7 +131,7 @@ def test_sparse_columns_give_what_dense_ones_give(shape):
     assert np.abs(weights(parties) - weights(others)).max() <= 1e-12
 
 
-def test_nothing_sparse_is_made_dense_but_a_gram_matrix(monkeypatch):
+def test_nothing_sparse_is_made_dense_but_a_gram_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
     shapes = []
     plain = sparse.csr_array.toarray
     monkeypatch.setattr(
@@ -157,7 +160,7 @@ def _optimum(blocks, y, loss, lam):
 
 @pytest.mark.parametrize("loss", ["logistic", "squared"])
 @pytest.mark.parametrize("kappa", [1.0, 3.0])
-def test_the_optimum_is_a_fixed_point(loss, kappa):
+def test_the_optimum_is_a_fixed_point(loss: str, kappa: float) -> None:
     blocks, y = make_problem(9)
     x = _optimum(blocks, y, loss, 0.5)
     terms = Terms.of(parties=3, rho=0.3, lam=0.5, kappa=kappa)
@@ -180,7 +183,7 @@ def test_the_optimum_is_a_fixed_point(loss, kappa):
         *((loss, "geman-mcclure") for loss in ("logistic", "squared")),
     ],
 )
-def test_a_long_run_ends_at_a_kkt_point(loss, penalty):
+def test_a_long_run_ends_at_a_kkt_point(loss: str, penalty: str) -> None:
     blocks, y = make_problem(10)
     if penalty == "geman-mcclure":
         y[::4] *= -1  # no weights separate the classes: a bounded penalty would not keep them small
@@ -204,7 +207,7 @@ def test_a_long_run_ends_at_a_kkt_point(loss, penalty):
 
 
 @pytest.mark.parametrize("lam", [0.05, 2.0])
-def test_logistic_regression_is_scikit_learns(lam):
+def test_logistic_regression_is_scikit_learns(lam: float) -> None:
     blocks, y = make_problem(11)
     _, parties = solve(blocks, y, rounds=3000, tol=1e-13, lam=lam, C=1.5, relaxation=1.8)
     reference = LogisticRegression(
@@ -213,7 +216,7 @@ def test_logistic_regression_is_scikit_learns(lam):
     assert np.abs(weights(parties) - reference.coef_.ravel()).max() <= 1e-9
 
 
-def test_the_lasso_is_scikit_learns_by_round_one_hundred():
+def test_the_lasso_is_scikit_learns_by_round_one_hundred() -> None:
     rng = np.random.default_rng(12)
     D = rng.standard_normal((500, 300))
     y = D[:, ::15] @ rng.standard_normal(20) + rng.standard_normal(500)
@@ -226,7 +229,7 @@ def test_the_lasso_is_scikit_learns_by_round_one_hundred():
     assert np.array_equal(weights(parties) != 0, reference.coef_ != 0)
 
 
-def test_the_hinge_is_that_of_liblinear_and_of_a_conic_solver():
+def test_the_hinge_is_that_of_liblinear_and_of_a_conic_solver() -> None:
     blocks, y = make_problem(13, n=40, sizes=(2, 2))
     D, lam = np.hstack(blocks), 0.4
     _, parties = solve(blocks, y, "hinge", rounds=20000, tol=1e-10, lam=lam, relaxation=1.8)
@@ -250,7 +253,7 @@ def test_the_hinge_is_that_of_liblinear_and_of_a_conic_solver():
     assert np.abs(weights(parties) - liblinear.coef_.ravel()).max() <= 1e-5
 
 
-def test_a_hinge_is_within_two_thousandths_after_one_hundred_rounds():
+def test_a_hinge_is_within_two_thousandths_after_one_hundred_rounds() -> None:
     blocks, y = make_problem(14, n=200, sizes=(6, 5))
     _, parties = solve(blocks, y, "hinge", rounds=100, rho=0.2, relaxation=1.8)
     liblinear = LinearSVC(C=1.0, loss="hinge", fit_intercept=False, tol=1e-10, max_iter=10**6)
@@ -259,7 +262,7 @@ def test_a_hinge_is_within_two_thousandths_after_one_hundred_rounds():
     assert objective(make_prediction_loss("hinge"), y, parties) <= 1.002 * lowest
 
 
-def test_a_box_is_that_of_bounded_least_squares():
+def test_a_box_is_that_of_bounded_least_squares() -> None:
     blocks, y = make_problem(15, regression=True)
     D = np.hstack(blocks)
     _, parties = solve(
@@ -272,7 +275,7 @@ def test_a_box_is_that_of_bounded_least_squares():
     assert np.abs(weights(parties) - reference).max() <= 1e-8
 
 
-def test_a_box_with_an_l1_penalty_or_a_ball_with_one_ends_at_a_stationary_point():
+def test_a_box_with_an_l1_penalty_or_a_ball_with_one_ends_at_a_stationary_point() -> None:
     blocks, y = make_problem(16)
     for constraint in (Box(0.0, 0.5), Ball(0.7)):
         settings = {"lam": 0.3, "penalty": "l1", "constraint": constraint}
@@ -282,7 +285,7 @@ def test_a_box_with_an_l1_penalty_or_a_ball_with_one_ends_at_a_stationary_point(
 
 @pytest.mark.parametrize("shape", [(30, 5), (5, 30)], ids=["tall", "wide"])
 @pytest.mark.parametrize("mu", [1e-3, 0.1, 5.0])
-def test_the_step_in_a_ball_is_the_constrained_minimum(shape, mu):
+def test_the_step_in_a_ball_is_the_constrained_minimum(shape: tuple[int, ...], mu: float) -> None:
     rng = np.random.default_rng(17)
     D, target = rng.standard_normal(shape), 3 * rng.standard_normal(shape[0])
     free = RidgeStep(Columns(D)).solve(target, mu)
@@ -296,7 +299,7 @@ def test_the_step_in_a_ball_is_the_constrained_minimum(shape, mu):
 
 
 @pytest.mark.parametrize("shape", [(30, 5), (5, 30)], ids=["tall", "wide"])
-def test_the_ridge_step_solves_its_normal_equations(shape):
+def test_the_ridge_step_solves_its_normal_equations(shape: tuple[int, ...]) -> None:
     rng = np.random.default_rng(18)
     D, target = rng.standard_normal(shape), rng.standard_normal(shape[0])
     step = RidgeStep(Columns(D))
@@ -309,8 +312,8 @@ def test_the_ridge_step_solves_its_normal_equations(shape):
 @pytest.mark.parametrize("constraint", [None, Box(-0.2, 0.3)], ids=["free", "box"])
 @pytest.mark.parametrize("sparse_rows", [False, True], ids=["dense", "sparse"])
 def test_the_l1_step_is_stationary_and_forms_no_gram_matrix_of_wide_columns(
-    shape, constraint, sparse_rows
-):
+    shape: tuple[int, ...], constraint: Box | None, sparse_rows: bool
+) -> None:
     rng = np.random.default_rng(26)
     D, target = rng.standard_normal(shape), rng.standard_normal(shape[0])
     step = make_step(Columns(sparse.csr_array(D) if sparse_rows else D), L1(), constraint)
@@ -329,7 +332,9 @@ def test_the_l1_step_is_stationary_and_forms_no_gram_matrix_of_wide_columns(
 @pytest.mark.parametrize(
     ("shape", "largest"), [((100, 10), 1e5), ((10, 40), 30.0)], ids=["tall", "wide"]
 )
-def test_columns_of_very_different_sizes_give_the_lasso_and_the_box_all_the_same(shape, largest):
+def test_columns_of_very_different_sizes_give_the_lasso_and_the_box_all_the_same(
+    shape: tuple[int, ...], largest: float
+) -> None:
     rng = np.random.default_rng(28)
     sizes = np.geomspace(1, largest, shape[1])
     D = rng.standard_normal(shape) * sizes
@@ -356,7 +361,7 @@ def test_columns_of_very_different_sizes_give_the_lasso_and_the_box_all_the_same
     assert np.all((x >= box.low) & (x <= box.high))
 
 
-def test_a_step_that_is_not_exact_says_so(monkeypatch):
+def test_a_step_that_is_not_exact_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dpsvm.admm.sharing.composite._MOST_STEPS", 3)
     D = np.random.default_rng(29).standard_normal((30, 4)) * [1, 10, 100, 1000]
     step = make_step(Columns(D), L1(), Ball(0.5))
@@ -365,7 +370,9 @@ def test_a_step_that_is_not_exact_says_so(monkeypatch):
 
 
 @pytest.mark.parametrize("mu", [1e-18, 1e-25])
-def test_columns_that_depend_on_each_other_but_for_rounding_are_fitted_all_the_same(mu):
+def test_columns_that_depend_on_each_other_but_for_rounding_are_fitted_all_the_same(
+    mu: float,
+) -> None:
     rng = np.random.default_rng(27)
     D = rng.standard_normal((50, 3))
     D = np.hstack([D, D @ rng.standard_normal((3, 3))])
@@ -375,12 +382,12 @@ def test_columns_that_depend_on_each_other_but_for_rounding_are_fitted_all_the_s
     assert np.abs(fitted - nearest).max() <= 1e-6
 
 
-def test_columns_whose_products_overflow_are_refused():
+def test_columns_whose_products_overflow_are_refused() -> None:
     with pytest.raises(ValueError, match="the columns are too large"):
         RidgeStep(Columns(np.full((2, 1), 1e200)))
 
 
-def test_the_non_convex_step_is_stationary_and_no_worse_than_its_start():
+def test_the_non_convex_step_is_stationary_and_no_worse_than_its_start() -> None:
     rng = np.random.default_rng(19)
     D, penalty = rng.standard_normal((30, 5)), GemanMcClure()
     step = make_step(Columns(D), penalty, None)
@@ -390,14 +397,14 @@ def test_the_non_convex_step_is_stationary_and_no_worse_than_its_start():
         assert np.abs(D.T @ (D @ x - target) + 4.0 * penalty.slope(x)).max() <= 1e-9
 
 
-def test_the_non_convex_step_takes_equal_columns_and_weights_it_hardly_penalises():
+def test_the_non_convex_step_takes_equal_columns_and_weights_it_hardly_penalises() -> None:
     column = np.ones((6, 1))
     step = make_step(Columns(np.hstack([column, column])), GemanMcClure(), None)
     x = step.solve(np.full(6, 1e6), 1.0)
     assert x.sum() == pytest.approx(1e6)
 
 
-def test_a_non_convex_loss_ends_at_a_stationary_point():
+def test_a_non_convex_loss_ends_at_a_stationary_point() -> None:
     blocks, y = make_problem(20)
     coordinator, parties = solve(blocks, y, "sigmoid", rounds=500, rho=0.2, lam=0.2)
     assert np.linalg.norm(weights(parties)) > 0.1
@@ -406,7 +413,7 @@ def test_a_non_convex_loss_ends_at_a_stationary_point():
 
 @pytest.mark.parametrize("rho", [0.002, 0.02, 0.2, 2.0, 20.0])
 @pytest.mark.parametrize("loss", ["logistic", "huber", "hinge"])
-def test_an_adaptive_rho_comes_into_range_from_far_away(rho, loss):
+def test_an_adaptive_rho_comes_into_range_from_far_away(rho: float, loss: str) -> None:
     blocks, y = make_problem(21, n=300)
     history = History()
     settings = {"rho": rho, "adaptive": True, "relaxation": 1.8, "watch": Recorder(history)}
@@ -429,7 +436,7 @@ def _counterexample():
     return members([column] * 3, terms), Coordinator(y, Squared(), terms, rounds=500)
 
 
-def test_the_papers_iteration_diverges_on_three_equal_columns():
+def test_the_papers_iteration_diverges_on_three_equal_columns() -> None:
     parties, coordinator = _counterexample()
     told = {line.name: line.holds for line in assumptions(parties, Squared(), 2.0)}
     assert told["party 0: column rank"]
@@ -441,7 +448,7 @@ def test_the_papers_iteration_diverges_on_three_equal_columns():
     assert objective(Squared(), coordinator.target, parties) > 1e12
 
 
-def test_the_guard_stops_a_divergence_and_the_best_round_is_kept():
+def test_the_guard_stops_a_divergence_and_the_best_round_is_kept() -> None:
     parties, coordinator = _counterexample()
     history = History()
     ending = run(coordinator, parties, Recorder(history))
@@ -452,7 +459,7 @@ def test_the_guard_stops_a_divergence_and_the_best_round_is_kept():
 
 
 @pytest.mark.parametrize(("last", "restored"), [(0.9, False), (0.1, True)])
-def test_the_weights_of_the_last_round_stay_if_it_was_the_best(last, restored):
+def test_the_weights_of_the_last_round_stay_if_it_was_the_best(last: float, restored: bool) -> None:
     coordinator = Coordinator(np.ones(1), Squared(), Terms.of(parties=1, rho=1.0), rounds=99)
     coordinator._guard = SimpleNamespace(diverging=lambda *_: coordinator.round == 3)
     for number, prediction in enumerate((0.2, 0.5, last), start=1):
@@ -461,14 +468,14 @@ def test_the_weights_of_the_last_round_stay_if_it_was_the_best(last, restored):
     assert coordinator.ending.restore is restored
 
 
-def test_the_sharing_iteration_converges_on_three_equal_columns():
+def test_the_sharing_iteration_converges_on_three_equal_columns() -> None:
     column = np.eye(4)[:, :1]
     y = np.array([1.0, 0.5, -1.0, 2.0])
     _, parties = solve([column] * 3, y, "squared", rho=2.0, lam=1e-3, rounds=5000)
     assert weights(parties) == pytest.approx(np.full(3, 1 / (3 + 1e-3)), rel=1e-6)
 
 
-def test_the_guard_lets_a_converged_run_rest():
+def test_the_guard_lets_a_converged_run_rest() -> None:
     guard = DivergenceGuard(1.0)
     assert not any(guard.diverging(10.0**-t, 1e-20 * t) for t in range(1, 15))
     assert not any(guard.diverging(5e-3, 1e-12) for _ in range(20))
@@ -478,14 +485,14 @@ def test_the_guard_lets_a_converged_run_rest():
 # Messages
 
 
-def test_the_first_price_already_tells_of_the_labels():
+def test_the_first_price_already_tells_of_the_labels() -> None:
     y = np.array([1.0, -1.0, 1.0])
     terms = Terms.of(parties=1, rho=0.5)
     price = Coordinator(y, make_prediction_loss("logistic"), terms, rounds=1).open().price
     assert np.array_equal(np.sign(price), -y)
 
 
-def test_parties_and_coordinator_need_nothing_but_the_messages():
+def test_parties_and_coordinator_need_nothing_but_the_messages() -> None:
     blocks, y = make_problem(22)
     terms = Terms.of(parties=3, rho=0.3, relaxation=1.8)
     parties = members(blocks, terms)
@@ -503,7 +510,7 @@ def test_parties_and_coordinator_need_nothing_but_the_messages():
     assert np.array_equal(weights(parties), weights(others))
 
 
-def test_a_message_of_the_wrong_round_or_length_or_too_few_are_refused():
+def test_a_message_of_the_wrong_round_or_length_or_too_few_are_refused() -> None:
     terms = Terms.of(parties=1, rho=1.0)
     coordinator = Coordinator(np.ones(3), Squared(), terms, rounds=2)
     with pytest.raises(ValueError, match="1 contributions are needed, got 0"):
@@ -528,7 +535,7 @@ def test_a_message_of_the_wrong_round_or_length_or_too_few_are_refused():
         ({"penalty": "l0"}, "penalty must be one of 'l2', 'l1', 'geman-mcclure', got 'l0'"),
     ],
 )
-def test_bad_terms_are_named(setting, told):
+def test_bad_terms_are_named(setting: dict[str, Any], told: str) -> None:
     with pytest.raises(ValueError, match=told):
         Terms.of(**({"parties": 2, "rho": 1.0} | setting))
 
@@ -536,7 +543,7 @@ def test_bad_terms_are_named(setting, told):
 # History
 
 
-def test_the_lyapunov_value_falls_to_zero_and_gives_the_rounds_to_an_accuracy():
+def test_the_lyapunov_value_falls_to_zero_and_gives_the_rounds_to_an_accuracy() -> None:
     blocks, y = make_problem(23)
     history = History()
     solve(blocks, y, rounds=300, rho=0.1, watch=Recorder(history))
@@ -547,7 +554,7 @@ def test_the_lyapunov_value_falls_to_zero_and_gives_the_rounds_to_an_accuracy():
     assert history.rounds_to(0.0) is None
 
 
-def test_every_round_sends_one_number_per_sample_each_way():
+def test_every_round_sends_one_number_per_sample_each_way() -> None:
     blocks, y = make_problem(24)
     history = History()
     solve(blocks, y, rounds=3, watch=Recorder(history))
@@ -576,27 +583,29 @@ def _gaps(a9a, sizes, rounds):
 
 
 @needs_data
-def test_a9a_is_within_a_thousandth_by_round_13_and_two_ten_thousandths_by_round_20(a9a):
+def test_a9a_is_within_a_thousandth_by_round_13_and_two_ten_thousandths_by_round_20(
+    a9a: Any,
+) -> None:
     gaps = _gaps(a9a, [66, 57], 20)
     assert gaps[12] < 1e-3
     assert gaps[19] < 2e-4
 
 
 @needs_data
-def test_a9a_split_among_eight_converges(a9a):
+def test_a9a_split_among_eight_converges(a9a: Any) -> None:
     gaps = _gaps(a9a, [16] * 7 + [11], 60)
     assert gaps[19] < 5e-3
     assert gaps[59] < 1e-3
 
 
-def test_a_watch_can_stop_a_run():
+def test_a_watch_can_stop_a_run() -> None:
     blocks, y = make_problem(25)
     coordinator, _ = solve(blocks, y, watch=lambda coordinator, _: coordinator.round == 3)
     assert (coordinator.ending.round, coordinator.ending.reason) == (3, "stopped")
 
 
 @pytest.mark.parametrize("loss", ["hinge", "huber"])
-def test_a_run_that_is_proved_to_converge_is_never_called_diverging(loss):
+def test_a_run_that_is_proved_to_converge_is_never_called_diverging(loss: str) -> None:
     blocks, y = make_problem(21, n=100, sizes=(4, 4, 4))
     coordinator, parties = solve(blocks, y, loss, rounds=400, rho=5.0)
     assert coordinator.ending.reason == "rounds"

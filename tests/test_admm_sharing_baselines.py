@@ -24,14 +24,14 @@ def _reference(blocks, y, lam):
     return model.fit(np.hstack(blocks), y).coef_.ravel()
 
 
-def test_the_central_model_is_scikit_learns():
+def test_the_central_model_is_scikit_learns() -> None:
     blocks, y = make_problem()
     x = central([*map(Columns, blocks)], y, LOGISTIC, Terms.of(parties=3, rho=1.0, lam=0.5))
     assert np.abs(x - _reference(blocks, y, 0.5)).max() <= 1e-6
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared"])
-def test_the_central_model_of_a_kinked_problem_is_that_of_a_long_run(loss):
+def test_the_central_model_of_a_kinked_problem_is_that_of_a_long_run(loss: str) -> None:
     blocks, y = make_problem(1)
     settings = {"lam": 0.5, "penalty": "l1" if loss == "squared" else "l2"}
     terms = Terms.of(parties=3, rho=1.0, **settings)
@@ -40,7 +40,7 @@ def test_the_central_model_of_a_kinked_problem_is_that_of_a_long_run(loss):
     assert np.abs(x - weights(parties)).max() <= 1e-5
 
 
-def test_gauss_seidel_reaches_the_optimum_and_needs_fewer_rounds():
+def test_gauss_seidel_reaches_the_optimum_and_needs_fewer_rounds() -> None:
     blocks, y = make_problem(2)
     wanted = _reference(blocks, y, 0.5)
     terms = Terms.of(parties=3, rho=0.3, lam=0.5, kappa=1.0)
@@ -51,7 +51,7 @@ def test_gauss_seidel_reaches_the_optimum_and_needs_fewer_rounds():
     assert history.rounds_to(1e-6) < parallel.rounds_to(1e-6)
 
 
-def test_gauss_seidel_minimises_the_augmented_lagrangian_party_by_party():
+def test_gauss_seidel_minimises_the_augmented_lagrangian_party_by_party() -> None:
     blocks, y = make_problem(3, regression=True)
     rho, lam = 0.2, 0.5
     terms = Terms.of(parties=3, rho=rho, lam=lam, kappa=1.0)
@@ -69,14 +69,14 @@ def test_gauss_seidel_minimises_the_augmented_lagrangian_party_by_party():
     assert np.abs(weights(parties) - np.concatenate(x)).max() <= 1e-12
 
 
-def test_gauss_seidel_with_another_kappa_is_refused():
+def test_gauss_seidel_with_another_kappa_is_refused() -> None:
     blocks, y = make_problem(4)
     terms = Terms.of(parties=3, rho=0.3)
     with pytest.raises(ValueError, match="Gauss-Seidel needs kappa = 1, got 3"):
         gauss_seidel(Coordinator(y, LOGISTIC, terms, rounds=1), members(blocks, terms))
 
 
-def test_distributed_sgd_comes_near_the_optimum_and_noise_keeps_it_away():
+def test_distributed_sgd_comes_near_the_optimum_and_noise_keeps_it_away() -> None:
     blocks, y = make_problem(5, n=300)
     terms, columns = Terms.of(parties=3, rho=1.0), [*map(Columns, blocks)]
     lowest = _objective(blocks, y, _reference(blocks, y, 1.0), 1.0)
@@ -90,6 +90,6 @@ def test_distributed_sgd_comes_near_the_optimum_and_noise_keeps_it_away():
     assert last(clip=0.05, noise=5.0) > last()
 
 
-def test_noisy_sgd_says_that_it_has_no_guarantee():
+def test_noisy_sgd_says_that_it_has_no_guarantee() -> None:
     assert SGDSettings.GUARANTEE is None
     assert "no privacy guarantee" in SGDSettings.LABEL

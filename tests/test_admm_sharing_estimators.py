@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
-from listener import Listener, needs_callbacks
+from listener import Failing, Listener, assert_rounds_are_tasks, needs_callbacks
 from scipy import sparse
 from sharing_problems import make_problem
 from sklearn.exceptions import ConvergenceWarning
@@ -28,11 +29,11 @@ MODES = [("row", ROW), ("column", COLUMN), ("paper", PAPER)]
 @estimator_checks.parametrize_with_checks(
     [SharingADMMClassifier(rounds=100), SharingADMMRegressor(rounds=100)]
 )
-def test_scikit_learn_check(estimator, check):
+def test_scikit_learn_check(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
-def test_blocks_sizes_and_lists_of_columns_are_the_same_split():
+def test_blocks_sizes_and_lists_of_columns_are_the_same_split() -> None:
     blocks, y = make_problem()
     X = np.hstack(blocks)
     model = SharingADMMClassifier().fit(blocks, y)
@@ -51,7 +52,7 @@ def test_blocks_sizes_and_lists_of_columns_are_the_same_split():
     assert model.n_parties_ == 3
 
 
-def test_the_intercept_is_the_weight_of_one_partys_constant_column():
+def test_the_intercept_is_the_weight_of_one_partys_constant_column() -> None:
     blocks, y = make_problem(1, regression=True)
     model = SharingADMMRegressor(rounds=3000, tol=1e-13, intercept_party=1).fit(blocks, y + 3)
     constant = np.ones((len(y), 1))
@@ -62,7 +63,7 @@ def test_the_intercept_is_the_weight_of_one_partys_constant_column():
     assert np.allclose(model.predict(blocks), np.hstack([*blocks, constant]) @ other.coef_)
 
 
-def test_the_history_holds_the_test_loss_of_every_round():
+def test_the_history_holds_the_test_loss_of_every_round() -> None:
     blocks, y = make_problem(2)
     model = SharingADMMClassifier(rounds=5, intercept_party=0)
     model.fit(blocks, y, evaluate_on=(np.hstack(blocks), y))
@@ -73,7 +74,7 @@ def test_the_history_holds_the_test_loss_of_every_round():
     assert model.history_.outside_guarantee() == ()
 
 
-def test_without_tracking_the_model_is_the_same_and_the_history_empty():
+def test_without_tracking_the_model_is_the_same_and_the_history_empty() -> None:
     blocks, y = make_problem(3)
     tracked = SharingADMMClassifier().fit(blocks, y)
     plain = SharingADMMClassifier(track=False).fit(blocks, y)
@@ -81,7 +82,7 @@ def test_without_tracking_the_model_is_the_same_and_the_history_empty():
     assert len(plain.history_) == 0
 
 
-def test_the_assumptions_of_the_theorem_are_told_when_asked_for():
+def test_the_assumptions_of_the_theorem_are_told_when_asked_for() -> None:
     blocks, y = make_problem(4)
     model = SharingADMMClassifier(diagnose=True).fit(blocks, y)
     told = [str(line) for line in model.assumptions_]
@@ -90,7 +91,7 @@ def test_the_assumptions_of_the_theorem_are_told_when_asked_for():
     assert any(re.match(r"rho >= L: .* against 0\.25, does not hold", line) for line in told)
 
 
-def test_a_divergence_warns_with_advice_and_keeps_the_best_weights():
+def test_a_divergence_warns_with_advice_and_keeps_the_best_weights() -> None:
     column = np.zeros((4, 1))
     column[0] = 1.0
     y = np.array([2.0, 0.5, -1.0, 2.0])
@@ -112,7 +113,7 @@ def _private(mode, bounds, **settings):
 
 
 @pytest.mark.parametrize(("mode", "bounds"), MODES)
-def test_a_seeded_private_fit_repeats_itself_and_warns(mode, bounds):
+def test_a_seeded_private_fit_repeats_itself_and_warns(mode: str, bounds: dict[str, Any]) -> None:
     blocks, y = make_problem(5)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", PrivacyLeakWarning)
@@ -130,7 +131,7 @@ def test_a_seeded_private_fit_repeats_itself_and_warns(mode, bounds):
     assert one.objective_ is one.dual_ is None
 
 
-def test_a_guarantee_is_reported_as_one_and_a_claim_is_not():
+def test_a_guarantee_is_reported_as_one_and_a_claim_is_not() -> None:
     blocks, y = make_problem(6)
     row = _private("row", ROW, epsilon=2.0).fit(blocks, y)
     assert (row.message_epsilon_, row.message_delta_) == (2.0, 1e-5)
@@ -152,7 +153,7 @@ def test_a_guarantee_is_reported_as_one_and_a_claim_is_not():
     assert plain.privacy_report_ is plain.privacy_guarantee_ is None
 
 
-def test_an_accountant_is_charged_before_the_fit_for_a_record_in_all_the_parties():
+def test_an_accountant_is_charged_before_the_fit_for_a_record_in_all_the_parties() -> None:
     blocks, y = make_problem(8)
     ledger = BudgetAccountant(epsilon=5.0, delta=1e-5, neighbouring="row")
     model = _private("row", ROW, accountant=ledger).fit(blocks, y)
@@ -191,7 +192,9 @@ LABELS = [0, 1, 0, 1]
         ([np.full((4, 1), np.nan)], LABELS, None, "NaN"),
     ],
 )
-def test_data_that_do_not_fit_together_are_refused(X, y, parties, told):
+def test_data_that_do_not_fit_together_are_refused(
+    X: Any, y: list[int], parties: Any, told: str
+) -> None:
     with pytest.raises(ValueError, match=re.escape(told)):
         SharingADMMClassifier().fit(X, y, parties=parties)
 
@@ -224,12 +227,14 @@ def test_data_that_do_not_fit_together_are_refused(X, y, parties, told):
         ({"privacy": "column"} | COLUMN | {"epsilon": 0.0}, "epsilon must be a finite number"),
     ],
 )
-def test_settings_that_do_not_hold_are_refused_with_their_value(settings, told):
+def test_settings_that_do_not_hold_are_refused_with_their_value(
+    settings: dict[str, Any], told: str
+) -> None:
     with pytest.raises(ValueError, match=re.escape(told)):
         SharingADMMClassifier(**settings).fit(TWO, LABELS)
 
 
-def test_new_samples_must_have_the_columns_of_the_fit():
+def test_new_samples_must_have_the_columns_of_the_fit() -> None:
     model = SharingADMMClassifier().fit([np.eye(4)[:, :1], np.eye(4)[:, 1:3]], LABELS)
     with pytest.raises(ValueError, match=r"blocks of \[1, 2\] columns are needed, got \[2, 1\]"):
         model.predict([np.ones((2, 2)), np.ones((2, 1))])
@@ -243,7 +248,7 @@ def test_new_samples_must_have_the_columns_of_the_fit():
     assert not hasattr(hinge, "predict_proba")
 
 
-def test_new_samples_must_have_the_names_of_the_fit():
+def test_new_samples_must_have_the_names_of_the_fit() -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(np.eye(4), columns=list("abcd"))
     model = SharingADMMClassifier().fit(frame, LABELS, parties=[2, 2])
@@ -260,7 +265,7 @@ def test_new_samples_must_have_the_names_of_the_fit():
         model.predict(frame[list("abdc")])
 
 
-def test_what_can_be_refused_is_refused_before_the_budget_is_charged():
+def test_what_can_be_refused_is_refused_before_the_budget_is_charged() -> None:
     X, y = np.random.default_rng(0).standard_normal((20, 4)) / 10, [0, 1] * 10
     ledger = BudgetAccountant(epsilon=5.0, delta=1e-5, neighbouring="row")
     bounds = {"data_norm": 1.0, "radius": 1.0, "target_bound": 2.0}
@@ -294,7 +299,9 @@ def test_what_can_be_refused_is_refused_before_the_budget_is_charged():
     ],
     ids=str,
 )
-def test_bounds_that_floating_point_cannot_hold_are_refused_before_the_charge(bounds):
+def test_bounds_that_floating_point_cannot_hold_are_refused_before_the_charge(
+    bounds: dict[str, Any],
+) -> None:
     X, y = np.zeros((20, 4)), [0, 1] * 10
     mode = "row" if "data_norm" in bounds else "column"
     ledger = BudgetAccountant(epsilon=5.0, delta=1e-5, neighbouring=mode)
@@ -304,7 +311,7 @@ def test_bounds_that_floating_point_cannot_hold_are_refused_before_the_charge(bo
     assert ledger.charges == ()
 
 
-def test_a_constraint_binds_every_baseline_and_an_intercept_is_the_first_partys_too():
+def test_a_constraint_binds_every_baseline_and_an_intercept_is_the_first_partys_too() -> None:
     blocks, y = make_problem(10)
     held = SharingADMMClassifier(constraint=Ball(0.02), rounds=30)
     found = compare(held, blocks, y, more=True)
@@ -316,24 +323,16 @@ def test_a_constraint_binds_every_baseline_and_an_intercept_is_the_first_partys_
 
 
 @needs_callbacks
-def test_every_round_is_a_task_of_scikit_learns_callbacks_and_one_can_stop_the_run():
+def test_every_round_is_a_task_of_scikit_learns_callbacks_and_one_can_stop_the_run() -> None:
     blocks, y = make_problem(9)
-    listener = Listener()
-    SharingADMMClassifier(rounds=4).set_callbacks(listener).fit(blocks, y)
-    assert listener.begun.count("round") == listener.ended.count("round") == 4
-    assert sorted(listener.begun) == sorted(listener.ended)
-    assert not listener.open
+    assert_rounds_are_tasks(4, SharingADMMClassifier(rounds=4), blocks, y)
     stopped = SharingADMMClassifier(rounds=9).set_callbacks(Listener(last=3)).fit(blocks, y)
     assert (stopped.n_iter_, stopped.stop_reason_) == (3, "stopped")
 
 
 @needs_callbacks
-def test_callbacks_are_torn_down_and_nothing_is_charged_when_one_of_them_fails():
+def test_callbacks_are_torn_down_and_nothing_is_charged_when_one_of_them_fails() -> None:
     blocks, y = make_problem(9)
-
-    class Failing(Listener):
-        def on_fit_task_begin(self, estimator, context):
-            raise RuntimeError("no")
 
     listener, ledger = Failing(), BudgetAccountant(5.0, 1e-5, neighbouring="row")
     model = _private("row", ROW, accountant=ledger).set_callbacks(listener)
@@ -344,7 +343,7 @@ def test_callbacks_are_torn_down_and_nothing_is_charged_when_one_of_them_fails()
 
 
 @needs_callbacks
-def test_a_callback_cannot_stop_a_private_run():
+def test_a_callback_cannot_stop_a_private_run() -> None:
     blocks, y = make_problem(9)
     model = _private("row", ROW).set_callbacks(Listener(last=1)).fit(blocks, y)
     assert (model.n_iter_, model.stop_reason_) == (5, "rounds")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -45,7 +46,7 @@ def _unit_rows(rng, n, d):
     return rows / np.linalg.norm(rows, axis=1, keepdims=True) * rng.choice([1.0, 1.0, 0.5], (n, 1))
 
 
-def test_no_replaced_row_of_a_random_search_moves_a_message_past_the_bound():
+def test_no_replaced_row_of_a_random_search_moves_a_message_past_the_bound() -> None:
     rng = np.random.default_rng(0)
     worst = 0.0
     for _ in range(1500):
@@ -63,7 +64,7 @@ def test_no_replaced_row_of_a_random_search_moves_a_message_past_the_bound():
     assert 0.5 < worst <= 1.0
 
 
-def test_a_row_bound_is_nearly_reached_by_many_short_rows():
+def test_a_row_bound_is_nearly_reached_by_many_short_rows() -> None:
     """All rows but one short: they move together and the bound's first term is what they move."""
     worst = 0.0
     for mu in np.geomspace(0.01, 100, 9):
@@ -84,7 +85,7 @@ def test_a_row_bound_is_nearly_reached_by_many_short_rows():
 
 
 @pytest.mark.parametrize("data_norm", [0.25, 3.0])
-def test_the_row_bound_scales_with_the_units_of_the_rows(data_norm):
+def test_the_row_bound_scales_with_the_units_of_the_rows(data_norm: float) -> None:
     # Rows R times as long and weights R times as short give the same messages.
     mu, radius, bound = 0.7, 2.0, 1.3
     plain = row_sensitivity(mu, radius, bound)
@@ -92,7 +93,7 @@ def test_the_row_bound_scales_with_the_units_of_the_rows(data_norm):
     assert scaled == pytest.approx(plain)
 
 
-def test_no_column_of_a_random_search_moves_a_message_past_the_bound_and_one_reaches_it():
+def test_no_column_of_a_random_search_moves_a_message_past_the_bound_and_one_reaches_it() -> None:
     rng = np.random.default_rng(1)
     worst = 0.0
     for _ in range(1500):
@@ -113,7 +114,7 @@ def test_no_column_of_a_random_search_moves_a_message_past_the_bound_and_one_rea
     assert 0.999 < worst <= 1.0
 
 
-def test_the_column_bound_does_not_hold_for_an_l1_penalty():
+def test_the_column_bound_does_not_hold_for_an_l1_penalty() -> None:
     rng = np.random.default_rng(2)
     worst = 0.0
     for _ in range(300):
@@ -131,7 +132,7 @@ def test_the_column_bound_does_not_hold_for_an_l1_penalty():
     assert worst > 1.0
 
 
-def test_the_constant_of_the_papers_lemma_is_exceeded_where_its_assumptions_hold():
+def test_the_constant_of_the_papers_lemma_is_exceeded_where_its_assumptions_hold() -> None:
     # One sample of norm 1 with 300 features; x, z and the dual are at most 1; the penalty's second
     # derivative is 1. The row turns round, and so do the weights.
     d, terms = 300, Terms.of(parties=1, rho=1.0, lam=1e-3)
@@ -162,7 +163,7 @@ def _two_worlds(seed):
     return D, other
 
 
-def test_the_printed_mechanism_gives_its_column_space_away_however_large_the_noise():
+def test_the_printed_mechanism_gives_its_column_space_away_however_large_the_noise() -> None:
     D, other = _two_worlds(3)
     rng = np.random.default_rng(4)
     root = np.linalg.cholesky(np.linalg.inv(D.T @ D))
@@ -172,7 +173,7 @@ def test_the_printed_mechanism_gives_its_column_space_away_however_large_the_noi
     assert _outside(message, other) > 0.05
 
 
-def test_the_column_space_attack_on_a_sound_message_stays_below_its_guarantee():
+def test_the_column_space_attack_on_a_sound_message_stays_below_its_guarantee() -> None:
     D, other = _two_worlds(3)
     epsilon, delta, trials = 1.0, 1e-5, 600
     terms = Terms.of(parties=1, rho=1.0)
@@ -196,7 +197,7 @@ def test_the_column_space_attack_on_a_sound_message_stays_below_its_guarantee():
 
 
 @pytest.mark.parametrize(("mode", "bounds"), [("row", ROW), ("column", COLUMN)])
-def test_the_messages_of_a_party_cost_exactly_the_budget(mode, bounds):
+def test_the_messages_of_a_party_cost_exactly_the_budget(mode: str, bounds: PublicBounds) -> None:
     constraint = Ball(1.5) if mode == "row" else None
     terms = Terms.of(parties=3, rho=0.2, constraint=constraint)
     found = calibrate(mode, terms, [4, 3, 2], 20, 1.5, 1e-5, bounds)
@@ -212,7 +213,7 @@ def test_the_messages_of_a_party_cost_exactly_the_budget(mode, bounds):
     assert report["protects"] == f"one {mode} of one party"
 
 
-def test_a_record_that_lies_in_all_the_parties_pays_for_all_their_messages():
+def test_a_record_that_lies_in_all_the_parties_pays_for_all_their_messages() -> None:
     terms = Terms.of(parties=3, rho=0.2, constraint=Ball(1.5))
     found = calibrate("row", terms, [4, 3, 2], 20, 1.0, 1e-5, ROW)
     whole = found.figures["whole_record"]
@@ -221,7 +222,7 @@ def test_a_record_that_lies_in_all_the_parties_pays_for_all_their_messages():
     assert whole > 1.5
 
 
-def test_the_papers_mode_claims_and_guarantees_nothing():
+def test_the_papers_mode_claims_and_guarantees_nothing() -> None:
     terms = Terms.of(parties=2, rho=0.5)
     found = calibrate("paper", terms, [66, 57], 20, 1.0, 1e-6, PublicBounds(b1=1.0, c1=1.0))
     report = found.figures
@@ -232,7 +233,7 @@ def test_the_papers_mode_claims_and_guarantees_nothing():
     assert found.noise_scales[1] > found.noise_scales[0]
 
 
-def test_twenty_rounds_at_epsilon_one_cost_what_the_table_says():
+def test_twenty_rounds_at_epsilon_one_cost_what_the_table_says() -> None:
     table = composition_table(20, 1.0, 1e-6)
     assert table["corollary 1"] == pytest.approx(55.2, abs=0.05)
     assert table["basic"] == 20
@@ -241,7 +242,7 @@ def test_twenty_rounds_at_epsilon_one_cost_what_the_table_says():
     assert table["delta"] == pytest.approx(4e-5)
 
 
-def test_the_table_agrees_with_dp_accounting():
+def test_the_table_agrees_with_dp_accounting() -> None:
     pytest.importorskip("dp_accounting")
     table = composition_table(20, 1.0, 1e-6)
     events = [Gaussian(1 / classical_noise(1.0, 1e-6))] * 20
@@ -250,14 +251,14 @@ def test_the_table_agrees_with_dp_accounting():
         assert table[name] == pytest.approx(theirs, rel=1e-3)
 
 
-def test_corollary_1_is_infinite_where_its_deltas_exceed_one():
+def test_corollary_1_is_infinite_where_its_deltas_exceed_one() -> None:
     assert corollary_1(20, 1.0, 0.1)[0] == math.inf
 
 
 # Noise
 
 
-def test_noise_of_scale_zero_is_no_privacy_mode_bit_for_bit():
+def test_noise_of_scale_zero_is_no_privacy_mode_bit_for_bit() -> None:
     blocks, y = make_problem(7)
     _, parties = solve(blocks, y, rounds=30, relaxation=1.8)
     terms = Terms.of(parties=3, rho=0.3, relaxation=1.8)
@@ -266,7 +267,7 @@ def test_noise_of_scale_zero_is_no_privacy_mode_bit_for_bit():
     assert weights(parties).tobytes() == weights(others).tobytes()
 
 
-def test_every_message_carries_fresh_gaussian_noise_of_the_calibrated_scale():
+def test_every_message_carries_fresh_gaussian_noise_of_the_calibrated_scale() -> None:
     n, rounds, scale = 400, 25, 3.0
     D = np.zeros((n, 1))  # its messages are noise and nothing else
     terms = Terms.of(parties=1, rho=1.0)
@@ -281,7 +282,7 @@ def test_every_message_carries_fresh_gaussian_noise_of_the_calibrated_scale():
     assert abs(shifted) < 5 / math.sqrt(drawn.size)
 
 
-def test_the_noisy_message_is_the_one_a_party_goes_on_from():
+def test_the_noisy_message_is_the_one_a_party_goes_on_from() -> None:
     D = np.random.default_rng(9).standard_normal((30, 2))
     terms = Terms.of(parties=1, rho=1.0)
     party = Party(0, Columns(D), terms, GaussianPerturbation(5.0, Noise(10), rounds=100))
@@ -292,7 +293,7 @@ def test_the_noisy_message_is_the_one_a_party_goes_on_from():
 
 
 @pytest.mark.parametrize("relaxation", [1.0, 1.8])
-def test_given_its_messages_a_party_is_a_function_of_its_step_alone(relaxation):
+def test_given_its_messages_a_party_is_a_function_of_its_step_alone(relaxation: float) -> None:
     """What a message is added to follows from earlier messages and prices: no other secret."""
     rng = np.random.default_rng(11)
     terms = Terms.of(parties=1, rho=0.7, relaxation=relaxation)
@@ -311,7 +312,7 @@ def test_given_its_messages_a_party_is_a_function_of_its_step_alone(relaxation):
         assert np.abs(released - D @ party.weights).max() < 12.0
 
 
-def test_all_that_the_coordinator_does_follows_from_the_messages_and_the_labels():
+def test_all_that_the_coordinator_does_follows_from_the_messages_and_the_labels() -> None:
     blocks, y = make_problem(13)
     terms = Terms.of(parties=3, rho=0.3)
     parties = members(blocks, terms, GaussianPerturbation(0.5, Noise(14), rounds=100))
@@ -353,19 +354,21 @@ def test_all_that_the_coordinator_does_follows_from_the_messages_and_the_labels(
         ("none", COLUMN, {}, "privacy must be one of 'row', 'column', 'paper', got 'none'"),
     ],
 )
-def test_a_mode_without_its_bounds_or_its_proof_is_refused(mode, bounds, terms, told):
+def test_a_mode_without_its_bounds_or_its_proof_is_refused(
+    mode: str, bounds: PublicBounds, terms: dict[str, Any], told: str
+) -> None:
     with pytest.raises(ValueError, match=told):
         calibrate(mode, Terms.of(parties=1, rho=1.0, **terms), [2], 5, 1.0, 1e-5, bounds)
 
 
-def test_the_papers_mode_takes_no_epsilon_above_one():
+def test_the_papers_mode_takes_no_epsilon_above_one() -> None:
     with pytest.raises(ValueError, match=r"at most 1 a round, got 1\.5"):
         calibrate(
             "paper", Terms.of(parties=1, rho=1.0), [2], 5, 1.5, 1e-5, PublicBounds(b1=1, c1=1)
         )
 
 
-def test_rows_and_columns_above_their_public_norm_are_refused():
+def test_rows_and_columns_above_their_public_norm_are_refused() -> None:
     terms = Terms.of(parties=1, rho=1.0, constraint=Ball(1.5))
     rows = calibrate("row", terms, [2], 5, 1.0, 1e-5, ROW)
 
@@ -387,7 +390,7 @@ def test_rows_and_columns_above_their_public_norm_are_refused():
         party(columns, 3, Columns(np.array([[1.0, 5.0]])))
 
 
-def test_a_private_party_answers_no_round_its_noise_was_not_made_for():
+def test_a_private_party_answers_no_round_its_noise_was_not_made_for() -> None:
     terms = Terms.of(parties=1, rho=1.0)
     party = Party(0, Columns(np.eye(3)), terms, GaussianPerturbation(1.0, Noise(15), rounds=2))
     party.answer(Broadcast(1, np.zeros(3), 1.0))

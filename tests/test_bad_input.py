@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -46,7 +48,7 @@ BAD_PARAMETERS = [
 
 @pytest.mark.parametrize("estimator", ALL)
 @pytest.mark.parametrize(("name", "value"), BAD_PARAMETERS)
-def test_a_bad_parameter_is_named_with_its_value(estimator, name, value):
+def test_a_bad_parameter_is_named_with_its_value(estimator: type, name: str, value: Any) -> None:
     with pytest.raises(ValueError, match=rf"The '{name}' parameter of .* Got .*{value}"):
         estimator(**{name: value}).fit(X, Y)
 
@@ -69,7 +71,9 @@ def test_a_bad_parameter_is_named_with_its_value(estimator, name, value):
         (NuSVC, "break_ties", "maybe"),
     ],
 )
-def test_a_bad_parameter_of_one_machine_is_named_with_its_value(estimator, name, value):
+def test_a_bad_parameter_of_one_machine_is_named_with_its_value(
+    estimator: type, name: str, value: Any
+) -> None:
     with pytest.raises(ValueError, match=rf"The '{name}' parameter of .* Got .*{value}"):
         estimator(**{name: value}).fit(X, Y)
 
@@ -95,7 +99,7 @@ def with_value(value):
         ([["a", "b"]] * 6, "could not convert string to float"),
     ],
 )
-def test_bad_rows(estimator, rows, message):
+def test_bad_rows(estimator: type, rows: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         estimator().fit(rows, Y)
 
@@ -112,13 +116,13 @@ def test_bad_rows(estimator, rows, message):
         (None, "y"),
     ],
 )
-def test_bad_targets(estimator, kernel, target, message):
+def test_bad_targets(estimator: type, kernel: Any, target: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         estimator(kernel=kernel).fit(X, target)
 
 
 @pytest.mark.parametrize("estimator", [SVC, NuSVC])
-def test_labels_must_be_labels_of_two_classes_or_more(estimator):
+def test_labels_must_be_labels_of_two_classes_or_more(estimator: type) -> None:
     with pytest.raises(ValueError, match="Unknown label type: continuous"):
         estimator().fit(X, Y + 0.5)
     with pytest.raises(ValueError, match="classes has to be greater than one; got 1 class"):
@@ -126,7 +130,7 @@ def test_labels_must_be_labels_of_two_classes_or_more(estimator):
 
 
 @pytest.mark.parametrize("estimator", [SVR, NuSVR])
-def test_regression_targets_must_be_numbers(estimator):
+def test_regression_targets_must_be_numbers(estimator: type) -> None:
     with pytest.raises(ValueError, match=r"could not convert string to float: .*'a'"):
         estimator().fit(X, ["a"] * 6)
 
@@ -144,12 +148,12 @@ def test_regression_targets_must_be_numbers(estimator):
         (["a"] * 6, "could not convert string to float"),
     ],
 )
-def test_bad_sample_weights(estimator, weight, message):
+def test_bad_sample_weights(estimator: type, weight: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         estimator().fit(X, Y, sample_weight=weight)
 
 
-def test_weights_that_leave_one_class():
+def test_weights_that_leave_one_class() -> None:
     weight = [1, 1, 1, 0, 0, 0]
     with pytest.raises(ValueError, match="positive weights belong to the same class"):
         SVC().fit(X, Y, sample_weight=weight)
@@ -158,18 +162,18 @@ def test_weights_that_leave_one_class():
 
 
 @pytest.mark.parametrize("weight", [0.0, -1.0, np.nan, np.inf])
-def test_bad_class_weights(weight):
+def test_bad_class_weights(weight: float) -> None:
     with pytest.raises(ValueError, match="class_weight must be positive and finite"):
         SVC(class_weight={1: weight}).fit(X, Y)
 
 
-def test_infeasible_nu():
+def test_infeasible_nu() -> None:
     with pytest.raises(ValueError, match="specified nu is infeasible"):
         NuSVC(nu=0.9).fit(X, [1, 2, 2, 2, 2, 2])
 
 
 @pytest.mark.parametrize("estimator", ALL)
-def test_bad_kernel_matrices(estimator):
+def test_bad_kernel_matrices(estimator: type) -> None:
     with pytest.raises(ValueError, match=r"must be a square matrix\. Input is a 6x2 matrix"):
         estimator(kernel="precomputed").fit(X, Y)
     with pytest.raises(TypeError, match="Sparse precomputed kernels are not supported"):
@@ -182,14 +186,14 @@ def test_bad_kernel_matrices(estimator):
 
 
 @pytest.mark.parametrize("estimator", ALL)
-def test_rows_too_large_for_the_kernel(estimator):
+def test_rows_too_large_for_the_kernel(estimator: type) -> None:
     rows = np.finfo(np.float64).max * np.random.default_rng(0).uniform(size=(6, 2))
     with pytest.raises(ValueError, match="The dual coefficients or intercepts are not finite"):
         estimator(kernel="linear").fit(rows, Y)
 
 
 @pytest.mark.parametrize("estimator", ALL)
-def test_bad_queries(estimator):
+def test_bad_queries(estimator: type) -> None:
     machine = estimator().fit(X, Y)
     for rows, message in (
         (X[:, :1], "expecting 2 features"),
@@ -211,7 +215,7 @@ def test_bad_queries(estimator):
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered in cast")
-def test_a_query_beyond_single_precision_is_refused():
+def test_a_query_beyond_single_precision_is_refused() -> None:
     machine = SVC().fit(X.astype(np.float32), Y)
     with pytest.raises(ValueError, match="infinity"):
         machine.predict([[1e300, 0.0]])
@@ -239,7 +243,7 @@ def csr(data=(1.0, 1.0), indices=(0, 1), indptr=(0, 1, 2)):
     ],
     ids=range(7),
 )
-def test_malformed_csr_is_refused_in_fit_and_predict(rows):
+def test_malformed_csr_is_refused_in_fit_and_predict(rows: Any) -> None:
     machine = SVC().fit(sp.csr_array(np.eye(2)), [0, 1])
     with pytest.raises(ValueError):  # noqa: PT011, scipy words these
         SVC().fit(rows, [0, 1])
@@ -283,7 +287,7 @@ TAMPERING = [
 
 @pytest.mark.parametrize(("name", "tamper"), TAMPERING)
 @pytest.mark.parametrize("estimator", ALL)
-def test_an_altered_machine_is_refused(estimator, name, tamper):
+def test_an_altered_machine_is_refused(estimator: type, name: str, tamper: Any) -> None:
     rows, labels = load_iris(return_X_y=True)
     machine = estimator().fit(rows, labels)
     setattr(machine, name, tamper(getattr(machine, name)))
@@ -292,7 +296,7 @@ def test_an_altered_machine_is_refused(estimator, name, tamper):
 
 
 @pytest.mark.parametrize("counts", [[1_000_000, 0], [2, -1]])
-def test_counts_altered_in_place_are_refused(counts):
+def test_counts_altered_in_place_are_refused(counts: list[int]) -> None:
     machine = SVC(kernel="linear").fit(X, Y)
     machine.n_support_[:] = counts
     with pytest.raises(ValueError, match="The internal representation of SVC was altered"):
@@ -300,7 +304,7 @@ def test_counts_altered_in_place_are_refused(counts):
 
 
 @pytest.mark.parametrize("support", [[0, 6], [-1, 2], [0], [0.0, 1.0], [0, 2**40]])
-def test_support_altered_under_a_precomputed_kernel_is_refused(support):
+def test_support_altered_under_a_precomputed_kernel_is_refused(support: list[float]) -> None:
     machine = SVC(kernel="precomputed").fit(X @ X.T, Y)
     machine.support_ = np.array(support)
     with pytest.raises(ValueError, match="was altered: support_"):
@@ -308,7 +312,7 @@ def test_support_altered_under_a_precomputed_kernel_is_refused(support):
 
 
 @pytest.mark.parametrize("field", ["indices", "indptr"])
-def test_sparse_support_vectors_altered_inside_are_refused(field):
+def test_sparse_support_vectors_altered_inside_are_refused(field: str) -> None:
     machine = SVC().fit(sp.csr_array(X), Y)
     getattr(machine.support_vectors_, field)[-1] = 1_000_000
     with pytest.raises(ValueError, match="was altered"):

@@ -43,7 +43,7 @@ def assert_same_probabilities(ours, theirs, X):
 @pytest.mark.parametrize("n_classes", [2, 3, 4])
 @pytest.mark.parametrize("kernel", ["linear", "poly", "rbf", "sigmoid"])
 @pytest.mark.parametrize("name", ["SVC", "NuSVC"])
-def test_scikit_learns_probabilities(name, kernel, n_classes):
+def test_scikit_learns_probabilities(name: str, kernel: str, n_classes: int) -> None:
     X, y = make_rows(n_classes)
     parameters = {"nu": 0.25} if name == "NuSVC" else {"C": 2.0}
     # Compressed rows: on dense ones scikit-learn adds up by BLAS, which rounds in its own ways.
@@ -52,14 +52,14 @@ def test_scikit_learns_probabilities(name, kernel, n_classes):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_for_any_seed_and_weights(seed):
+def test_for_any_seed_and_weights(seed: int) -> None:
     X, y = make_rows(3)
     weight = np.random.default_rng(seed).uniform(-0.3, 2.0, len(y))
     found = fitted_pair("SVC", X, y, weight, random_state=seed, class_weight={"two": 3.0})
     assert_same_probabilities(*found, X)
 
 
-def test_from_kernel_matrices_and_callable_kernels():
+def test_from_kernel_matrices_and_callable_kernels() -> None:
     X, y = make_rows(3)
     gram = rbf_kernel(X)
     ours, theirs = fitted_pair("SVC", gram, y, kernel="precomputed")
@@ -68,7 +68,7 @@ def test_from_kernel_matrices_and_callable_kernels():
     np.testing.assert_array_equal(by_call.predict_proba(X), ours.predict_proba(gram))
 
 
-def test_fewer_rows_than_folds_and_a_class_of_one_row():
+def test_fewer_rows_than_folds_and_a_class_of_one_row() -> None:
     X, y = [[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]
     assert_same_probabilities(*fitted_pair("SVC", X, y), X)
     X, y = load_iris(return_X_y=True)
@@ -76,7 +76,7 @@ def test_fewer_rows_than_folds_and_a_class_of_one_row():
     assert_same_probabilities(*fitted_pair("SVC", X[kept], y[kept]), X)
 
 
-def test_a_fold_that_is_too_small_for_nu_takes_a_smaller_one():
+def test_a_fold_that_is_too_small_for_nu_takes_a_smaller_one() -> None:
     X, y = make_rows(2, 40)
     few = np.flatnonzero(y == "one")[:10]
     rows = np.r_[few, np.flatnonzero(y == "two")[:10]]
@@ -86,7 +86,7 @@ def test_a_fold_that_is_too_small_for_nu_takes_a_smaller_one():
     assert np.isfinite(machine._probA).all()
 
 
-def test_a_fit_without_has_none():
+def test_a_fit_without_has_none() -> None:
     X, y = make_rows(2)
     machine = dpsvm.SVC().fit(X, y)
     assert not hasattr(machine, "predict_proba")
@@ -101,7 +101,7 @@ def test_a_fit_without_has_none():
         dpsvm.SVC(probability=True).predict_proba(X)
 
 
-def test_the_deprecation_is_the_installed_scikit_learns():
+def test_the_deprecation_is_the_installed_scikit_learns() -> None:
     X, y = make_rows(2)
     default = svm.SVC().get_params()["probability"]
     assert dpsvm.SVC().get_params()["probability"] == default == PROBABILITY_DEFAULT
@@ -120,7 +120,7 @@ def test_the_deprecation_is_the_installed_scikit_learns():
     assert (default == "deprecated") == PROBABILITY_DEPRECATED
 
 
-def test_the_folds_are_part_of_status_and_time_limit():
+def test_the_folds_are_part_of_status_and_time_limit() -> None:
     X, y = make_rows(2)
     with pytest.warns(ConvergenceWarning, match="max_iter=3"):
         machine = dpsvm.SVC(max_iter=3, probability=True, random_state=0).fit(X, y)
@@ -129,7 +129,7 @@ def test_the_folds_are_part_of_status_and_time_limit():
         dpsvm.SVC(C=1e9, kernel="poly", tol=1e-14, time_limit=0.05, probability=True).fit(X, y)
 
 
-def test_threads_and_copies_change_nothing():
+def test_threads_and_copies_change_nothing() -> None:
     X, y = make_rows(3)
     settings = {"probability": True, "random_state": 0}
     alone = dpsvm.SVC(n_jobs=1, **settings).fit(X, y)

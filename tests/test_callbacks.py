@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -50,7 +51,7 @@ def long_fit():
 
 
 @pytest.mark.parametrize("estimator", [SVC, SVR, OneClassSVM])
-def test_the_hooks_of_a_fit_come_in_order(estimator):
+def test_the_hooks_of_a_fit_come_in_order(estimator: type) -> None:
     X, y = make_classification(50, random_state=0)
     recorder, weight = Recorder(), np.ones(50)
     machine = estimator().set_callbacks(recorder)
@@ -62,7 +63,7 @@ def test_the_hooks_of_a_fit_come_in_order(estimator):
     np.testing.assert_array_equal(recorder.fitted.predict(X), machine.predict(X))
 
 
-def test_every_begun_task_ends_and_a_callback_can_cancel(long_fit):
+def test_every_begun_task_ends_and_a_callback_can_cancel(long_fit: Any) -> None:
     machine, X, y = long_fit
     recorder = Recorder(cancel=True)
     machine.set_callbacks(recorder).fit(X, y)
@@ -73,7 +74,7 @@ def test_every_begun_task_ends_and_a_callback_can_cancel(long_fit):
     assert np.isfinite(machine.decision_function(X[:5])).all()
 
 
-def test_an_exception_in_a_callback_ends_the_fit_and_tears_down(long_fit):
+def test_an_exception_in_a_callback_ends_the_fit_and_tears_down(long_fit: Any) -> None:
     machine, X, y = long_fit
     recorder = Recorder(error=RuntimeError("enough"))
     with pytest.raises(RuntimeError, match="enough"):
@@ -81,7 +82,7 @@ def test_an_exception_in_a_callback_ends_the_fit_and_tears_down(long_fit):
     assert recorder.calls[-1] == "teardown"
 
 
-def test_ctrl_c_ends_a_fit(long_fit):
+def test_ctrl_c_ends_a_fit(long_fit: Any) -> None:
     machine, X, y = long_fit
     working = threading.Event()
 
@@ -100,7 +101,7 @@ def test_ctrl_c_ends_a_fit(long_fit):
     keys.join()
 
 
-def test_scores_are_monitored_through_a_grid_search():
+def test_scores_are_monitored_through_a_grid_search() -> None:
     X, y = make_classification(80, random_state=0)
     monitor = ScoringMonitor(scoring="accuracy")
     machine = SVC().set_callbacks(monitor)
@@ -109,7 +110,7 @@ def test_scores_are_monitored_through_a_grid_search():
     assert monitor.get_logs().data[-1]["accuracy"] == machine.score(X, y)
 
 
-def test_callbacks_do_not_change_the_result():
+def test_callbacks_do_not_change_the_result() -> None:
     X, y = make_classification(400, flip_y=0.3, random_state=2)
     plain = SVC(C=100.0).fit(X, y)
     watched = SVC(C=100.0).set_callbacks(Recorder()).fit(X, y)

@@ -11,16 +11,21 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from libsvm_tools import GOLDEN, assert_same_text, needs_libsvm, run_tool, write_data
+from libsvm_tools import (
+    GOLDEN,
+    assert_same_text,
+    needs_libsvm,
+    run_tool,
+    slow_data,
+    write_data,
+)
 
 from dpsvm._result import Report
 from dpsvm.cli import main, programs
 from dpsvm.cli.log import Log
 from dpsvm.cli.options import Flag, UsageError, parse
 from dpsvm.cli.train_flags import DPSVM_FLAGS, LIBSVM_FLAGS
-from dpsvm.data import dump_libsvm
 from dpsvm.svm.model import Model
 from dpsvm.svm.parameters import BY_FLAG
 
@@ -33,12 +38,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     write_data(tmp_path)
     return tmp_path
-
-
-def slow_data(path: Path) -> None:
-    """A problem that takes minutes: pure noise with a hard margin."""
-    random = np.random.default_rng(0)
-    dump_libsvm(random.normal(size=(4000, 30)), np.where(random.random(4000) < 0.5, 1, -1), path)
 
 
 @pytest.mark.parametrize("case", GOLDEN["train"], ids=lambda case: case["case"])

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import refusal
 
 from dpsvm.cli import lasso, main, network, vertical
 from dpsvm.data import dump_libsvm, load_libsvm
@@ -61,7 +62,9 @@ def outputs(capsys, *words):
 
 
 @every
-def test_a_model_file_predicts_what_the_estimator_does(name, capsys):
+def test_a_model_file_predicts_what_the_estimator_does(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     outputs(capsys, name, *PLAIN[name], "--model", "model", "--json", "out.json", "train")
     record = json.loads(Path("out.json").read_text())
     assert Path("model").read_text().startswith("svm_type ")
@@ -72,7 +75,9 @@ def test_a_model_file_predicts_what_the_estimator_does(name, capsys):
 
 
 @every
-def test_a_private_model_file_keeps_its_guarantee(name, capsys):
+def test_a_private_model_file_keeps_its_guarantee(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     words = [*PLAIN[name], *PRIVATE[name], "--model", "model.gz", "--json", "out.json"]
     out, _ = outputs(capsys, name, *words, "train")
     outputs(capsys, name, *words[:-4], "--model", "model", "--json", "out.json", "train")
@@ -90,20 +95,19 @@ def test_a_private_model_file_keeps_its_guarantee(name, capsys):
     outputs(capsys, "predict", "-q", "test", "model.gz", "predictions")
 
 
-def test_a_broken_file_of_a_private_model_is_one_line(capsys):
+def test_a_broken_file_of_a_private_model_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     words = [*PLAIN["network"], *PRIVATE["network"], "--model", "model", "-q"]
     outputs(capsys, "network", *words, "train")
     document = json.loads(Path("model").read_text())
     for change in ({"format": "a poem"}, {"model": ["svm_type c_svc"]}, {"model": 3}):
         Path("broken").write_text(json.dumps(document | change))
-        assert main(["predict", "test", "broken", "out"]) == 2
-        err = capsys.readouterr().err
-        assert err.startswith("dpsvm predict: error: broken:")
-        assert err.count("\n") == 1
+        assert refusal(capsys, "predict", "test", "broken", "out").startswith("broken:")
 
 
 @every
-def test_a_private_run_tells_no_figure_on_its_data_unless_it_is_asked(name, capsys):
+def test_a_private_run_tells_no_figure_on_its_data_unless_it_is_asked(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     words = [name, *PLAIN[name], *PRIVATE[name], "--json", "out.json"]
     out, err = outputs(capsys, *words, "ranked")
     record = json.loads(Path("out.json").read_text())
@@ -124,7 +128,9 @@ def test_a_private_run_tells_no_figure_on_its_data_unless_it_is_asked(name, caps
 
 
 @every
-def test_held_out_rows_of_a_private_run_are_marked_and_alone(name, capsys):
+def test_held_out_rows_of_a_private_run_are_marked_and_alone(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     words = [*PLAIN[name], *PRIVATE[name], "--test", "test"]
     out, _ = outputs(capsys, name, *words, "train")
     _, after = out.split("outside the guarantee, for the rows of the test file:")
@@ -134,7 +140,9 @@ def test_held_out_rows_of_a_private_run_are_marked_and_alone(name, capsys):
 
 
 @every
-def test_a_ledger_is_charged_once_and_told_of(name, capsys):
+def test_a_ledger_is_charged_once_and_told_of(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     create = ["--epsilon", "60", "--delta", "1e-5", "--neighbouring", RELATION[name], "ledger"]
     assert main(["budget", "create", *create]) == 0
     words = [*PLAIN[name], *PRIVATE[name], "--ledger", "ledger"]
@@ -144,13 +152,15 @@ def test_a_ledger_is_charged_once_and_told_of(name, capsys):
 
 
 @every
-def test_nothing_is_printed_when_that_is_asked(name, capsys):
+def test_nothing_is_printed_when_that_is_asked(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     for quiet in ("-q", "--quiet"):
         assert outputs(capsys, name, *PLAIN[name], quiet, "train") == ("", "")
 
 
 @every
-def test_all_lines_fit_into_80_columns(name, capsys):
+def test_all_lines_fit_into_80_columns(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     for words in (["--help"], [*PLAIN[name], "--test", "test", "train"], ["--private"]):
         given = words
         if words == ["--private"]:
@@ -181,19 +191,27 @@ def test_all_lines_fit_into_80_columns(name, capsys):
         ("lasso", ["--model", "no/where"], "no/where: the folder to write to does not exist"),
     ],
 )
-def test_bad_input_is_one_line_in_the_words_of_the_command_line(name, words, told, capsys):
-    assert main([name, *PLAIN[name], *words, "train"]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith(f"dpsvm {name}: error: ")
-    assert told in err
-    assert err.count("\n") == 1
+def test_bad_input_is_one_line_in_the_words_of_the_command_line(
+    name: str, words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert told in refusal(capsys, name, *PLAIN[name], *words, "train")
+
+
+@every
+def test_a_picture_of_an_unknown_ending_is_refused_before_the_run(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("matplotlib")
+    words = [*PLAIN[name], "--plot", "picture.xyz", "absent"]
+    assert "picture.xyz: the ending must be one of" in refusal(capsys, name, *words)
 
 
 @pytest.mark.parametrize("label", ["0.5", "3"])
-def test_a_label_that_a_private_run_refuses_is_told_with_its_line(label, capsys):
+def test_a_label_that_a_private_run_refuses_is_told_with_its_line(
+    label: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     lines = Path("train").read_text().splitlines()
     lines[4] = re.sub(r"^\S+", label, lines[4])
     Path("train").write_text("\n".join(lines) + "\n")
-    assert main(["network", *PLAIN["network"], *PRIVATE["network"], "train"]) == 2
-    assert f"train:5: label {label} is not in --classes -1,1" in capsys.readouterr().err
+    told = refusal(capsys, "network", *PLAIN["network"], *PRIVATE["network"], "train")
+    assert f"train:5: label {label} is not in --classes -1,1" in told

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from libsvm_tools import GOLDEN, write_data
+from commands import refusal, start
+from libsvm_tools import GOLDEN, slow_data, write_data
 
-import dpsvm
 from dpsvm import _core
 from dpsvm.cli import main
 from dpsvm.data import dump_libsvm
@@ -28,30 +25,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     write_data(tmp_path)
     return tmp_path
-
-
-def failure(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    """The one line a command fails with."""
-    assert main(words) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith(f"dpsvm {words[0]}: error: ")
-    assert err.count("\n") == 1
-    return err.split("error: ", 1)[1].rstrip("\n")
-
-
-def command(*words: str, **options: Any) -> subprocess.Popen[str]:
-    """The command in a process of its own, from the package under test."""
-    environment = os.environ | {"PYTHONPATH": str(Path(dpsvm.__file__).parents[1])}
-    return subprocess.Popen(
-        [sys.executable, "-m", "dpsvm", *words], text=True, env=environment, **options
-    )
-
-
-def slow_data(path: Path) -> None:
-    """A problem that takes minutes: pure noise with a hard margin."""
-    random = np.random.default_rng(0)
-    dump_libsvm(random.normal(size=(4000, 30)), np.where(random.random(4000) < 0.5, 1, -1), path)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +88,7 @@ def test_an_error_is_one_line_and_exit_code_two(
     Path("model").write_text(MODELS["two"])
     Path("gram.model").write_text(MODELS["gram -t 4"])
     before = sorted(Path.cwd().iterdir())
-    assert failure(capsys, *words.split()).startswith(reason)
+    assert refusal(capsys, *words.split()).startswith(reason)
     assert sorted(Path.cwd().iterdir()) == before
 
 
@@ -127,8 +100,8 @@ def test_an_unknown_command_is_an_error(capsys: pytest.CaptureFixture[str]) -> N
 def test_a_failed_command_leaves_old_outputs_alone(capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("model", "out"):
         Path(name).write_text("old")
-    failure(capsys, "train", "-s", "1", "-n", "0.9", "two", "model")
-    failure(capsys, "predict", "two", "model", "out")
+    refusal(capsys, "train", "-s", "1", "-n", "0.9", "two", "model")
+    refusal(capsys, "predict", "two", "model", "out")
     assert [Path(name).read_text() for name in ("model", "out")] == ["old", "old"]
 
 
@@ -139,7 +112,7 @@ def test_running_out_of_memory_is_an_error(
         raise MemoryError
 
     monkeypatch.setattr(_core, "train", fail)
-    assert failure(capsys, "train", "two") == "out of memory"
+    assert refusal(capsys, "train", "two") == "out of memory"
 
 
 def test_progress_is_shown_and_an_interrupt_keeps_the_old_model(folder: Path) -> None:
@@ -149,8 +122,7 @@ def test_progress_is_shown_and_an_interrupt_keeps_the_old_model(folder: Path) ->
     (folder / "model").write_text("old")
     flags = ["-t", "0", "-c", "1e6", "--json", "facts"]
     terminal, theirs = pty.openpty()
-    pipes = {"stdout": subprocess.PIPE, "stderr": theirs}
-    with command("train", *flags, "slow", "model", **pipes) as process:
+    with start("train", *flags, "slow", "model", stderr=theirs) as process:
         os.close(theirs)
         shown = read_until(terminal, b"iteration")
         process.send_signal(signal.SIGINT)
@@ -181,8 +153,7 @@ def read_until(terminal: int, word: bytes | None) -> bytes:
 @pytest.mark.skipif(os.name != "posix", reason="POSIX pipes")
 def test_a_reader_that_leaves_early_ends_the_command_quietly(folder: Path) -> None:
     dump_libsvm(np.random.default_rng(0).normal(size=(20000, 10)), np.ones(20000), "big")
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with command("scale", "big", **pipes) as process:
+    with start("scale", "big") as process:
         assert process.stdout is not None
         process.stdout.readline()
         process.stdout.close()
@@ -195,7 +166,7 @@ def test_a_reader_that_leaves_early_ends_the_command_quietly(folder: Path) -> No
 def test_a_named_pipe_whose_reader_leaves_ends_the_command_quietly(folder: Path) -> None:
     dump_libsvm(np.random.default_rng(0).normal(size=(2000, 20)), np.arange(2000) % 2, "big")
     os.mkfifo("pipe")
-    with command("train", "-q", "-e", "1", "big", "pipe", stderr=subprocess.PIPE) as process:
+    with start("train", "-q", "-e", "1", "big", "pipe") as process:
         with open("pipe", "rb", buffering=0) as reader:
             assert reader.read(8) == b"svm_type"
         assert process.stderr is not None
@@ -207,8 +178,7 @@ def test_a_named_pipe_whose_reader_leaves_ends_the_command_quietly(folder: Path)
 @pytest.mark.parametrize(("model", "code"), [("m", 0), ("/dev/stdout", 2)])
 def test_standard_output_may_be_closed(model: str, code: int, folder: Path) -> None:
     words = ["train", "-q", "two", model]
-    closed = {"preexec_fn": lambda: os.close(1), "stderr": subprocess.PIPE}
-    with command(*words, **closed) as process:
+    with start(*words, preexec_fn=lambda: os.close(1)) as process:
         assert process.stderr is not None
         told = process.stderr.read()
     assert process.returncode == code
@@ -217,8 +187,7 @@ def test_standard_output_may_be_closed(model: str, code: int, folder: Path) -> N
 
 @pytest.mark.skipif(os.name != "posix", reason="POSIX descriptors")
 def test_scaled_rows_need_a_standard_output() -> None:
-    closed = {"preexec_fn": lambda: os.close(1), "stderr": subprocess.PIPE}
-    with command("scale", "-s", "ranges", "two", **closed) as process:
+    with start("scale", "-s", "ranges", "two", preexec_fn=lambda: os.close(1)) as process:
         assert process.stderr is not None
         told = process.stderr.read()
     assert process.returncode == 2
@@ -234,7 +203,7 @@ def test_standard_error_may_be_closed(data: str, code: int, closed: list[int]) -
         for descriptor in closed:
             os.close(descriptor)
 
-    with command("train", data, "m", preexec_fn=close, stdout=subprocess.PIPE) as process:
+    with start("train", data, "m", preexec_fn=close) as process:
         assert process.stdout is not None
         said = process.stdout.read()
     assert process.returncode == code
@@ -243,7 +212,7 @@ def test_standard_error_may_be_closed(data: str, code: int, closed: list[int]) -
 
 
 def test_a_file_to_write_has_a_name(capsys: pytest.CaptureFixture[str]) -> None:
-    assert failure(capsys, "train", "two", "") == "the name of a file to write is empty"
+    assert refusal(capsys, "train", "two", "") == "the name of a file to write is empty"
 
 
 def test_there_is_no_progress_without_a_terminal() -> None:

@@ -9,7 +9,6 @@ import os
 import re
 import signal
 import stat
-import subprocess
 import sys
 import time
 from importlib import import_module
@@ -19,8 +18,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from commands import refusal, start
 
-import dpsvm
 from dpsvm.admm import SharingADMMClassifier
 from dpsvm.cli import main
 from dpsvm.cli.federating import nvflare, run_mpi, simulate
@@ -116,12 +115,7 @@ def federation(*words: str) -> int:
 def refused(capsys, *words: str) -> str:
     """The one line on standard error of a command that does nothing."""
     capsys.readouterr()
-    assert federation(*words) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.count("\n") == 1, err
-    assert err.startswith("dpsvm federation: error: ")
-    return err.removeprefix("dpsvm federation: error: ")
+    return refusal(capsys, "federation", *words)
 
 
 def spent(name: str) -> float:
@@ -162,7 +156,9 @@ def models(run: str = "heart") -> dict[str, bytes]:
 # What it does
 
 
-def test_check_tells_what_it_checked_and_leaves_nothing_behind(folder, capsys):
+def test_check_tells_what_it_checked_and_leaves_nothing_behind(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     write_job(settings=PRIVATE)
     before = sorted(folder.rglob("*"))
     assert federation("check", "job.toml", *SITES) == 0
@@ -185,7 +181,9 @@ def test_check_tells_what_it_checked_and_leaves_nothing_behind(folder, capsys):
 @pytest.mark.parametrize(
     ("site", "told"), [("lab", "columns +crp, hdl"), ("office", "labels +of 60 rows")]
 )
-def test_a_site_checks_its_own_side(site, told, folder, capsys):
+def test_a_site_checks_its_own_side(
+    site: str, told: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     write_job(settings=PRIVATE)
     assert federation("check", "job.toml", f"{site}.toml") == 0
     out = capsys.readouterr().out
@@ -195,7 +193,9 @@ def test_a_site_checks_its_own_side(site, told, folder, capsys):
     assert not (folder / f"state-{site}").exists()
 
 
-def test_simulate_gives_the_model_of_the_estimator_beside_that_of_the_label_owner(capsys):
+def test_simulate_gives_the_model_of_the_estimator_beside_that_of_the_label_owner(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert federation("simulate", "job.toml", *SITES, "--json", "out.json") == 0
     out, err = capsys.readouterr()
     assert err == ""
@@ -223,7 +223,9 @@ def test_simulate_gives_the_model_of_the_estimator_beside_that_of_the_label_owne
     assert record["budgets"]["lab"] == {"before": 3.0, "after": 3.0}
 
 
-def test_a_private_run_is_charged_and_its_baseline_is_outside(capsys):
+def test_a_private_run_is_charged_and_its_baseline_is_outside(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     write_job(settings=PRIVATE)
     assert federation("simulate", "job.toml", *SITES, "--json", "out.json") == 0
     out = capsys.readouterr().out
@@ -242,12 +244,14 @@ def test_a_private_run_is_charged_and_its_baseline_is_outside(capsys):
     assert "shop (party) has ended it" in " ".join(out.split())
 
 
-def test_quiet_means_quiet(capsys):
+def test_quiet_means_quiet(capsys: pytest.CaptureFixture[str]) -> None:
     assert federation("simulate", "-q", "job.toml", *SITES) == 0
     assert capsys.readouterr() == ("", "")
 
 
-def test_the_label_owner_may_be_a_party_and_have_no_columns_otherwise(capsys):
+def test_the_label_owner_may_be_a_party_and_have_no_columns_otherwise(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     write_job(run="both", parties=["office", "lab"])
     assert federation("simulate", "job.toml", "office.toml", "office.toml", "lab.toml") == 0
     assert "office alone" in capsys.readouterr().out
@@ -281,7 +285,7 @@ def network_files() -> list[str]:
     return [f"{name}.toml" for name in PARTIES]
 
 
-def test_a_network_and_its_nodes_predictions(capsys):
+def test_a_network_and_its_nodes_predictions(capsys: pytest.CaptureFixture[str]) -> None:
     sites = network_files()
     assert federation("check", "job.toml", *sites) == 0
     assert re.search(r"^rows +lab 30, ward 30, shop 30$", capsys.readouterr().out, re.M)
@@ -310,7 +314,9 @@ def test_a_network_and_its_nodes_predictions(capsys):
 
 
 @pytest.mark.parametrize("algorithm", ["sharing", "network", "frank-wolfe", "owner and party"])
-def test_a_simulation_makes_the_terms_once_and_reads_each_file_once(algorithm, monkeypatch, capsys):
+def test_a_simulation_makes_the_terms_once_and_reads_each_file_once(
+    algorithm: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     sites, name = SITES, algorithm
     if algorithm == "network":
         sites = network_files()
@@ -332,7 +338,7 @@ def test_a_simulation_makes_the_terms_once_and_reads_each_file_once(algorithm, m
     assert sorted(read) == sorted(f"{Path(site).stem}.csv" for site in set(sites))
 
 
-def test_a_private_network_charges_its_nodes(capsys):
+def test_a_private_network_charges_its_nodes(capsys: pytest.CaptureFixture[str]) -> None:
     sites = network_files()
     for name in PARTIES:
         Path(f"{name}.ledger").unlink()
@@ -356,7 +362,7 @@ def test_a_private_network_charges_its_nodes(capsys):
 
 
 @warned
-def test_frank_wolfe_and_its_joint_predictions(capsys):
+def test_frank_wolfe_and_its_joint_predictions(capsys: pytest.CaptureFixture[str]) -> None:
     rows = read_csv("office.csv")
     numbers = [[*row[:-1], 1.0 if row[-1] == "ill" else -1.0] for row in rows[1:]]
     write_csv("office.csv", rows[0], numbers)
@@ -378,7 +384,7 @@ def test_frank_wolfe_and_its_joint_predictions(capsys):
 
 
 @warned
-def test_joint_predictions_warn_and_are_written_by_id(capsys):
+def test_joint_predictions_warn_and_are_written_by_id(capsys: pytest.CaptureFixture[str]) -> None:
     assert federation("simulate", "-q", "job.toml", *SITES) == 0
     write_job("predict.toml", algorithm="predict", run="p", settings={"model": "heart"})
     assert federation("check", "predict.toml", *SITES) == 0
@@ -400,7 +406,7 @@ def test_joint_predictions_warn_and_are_written_by_id(capsys):
 
 
 @warned
-def test_columns_of_new_samples_are_taken_by_name(capsys):
+def test_columns_of_new_samples_are_taken_by_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert federation("simulate", "-q", "job.toml", *SITES) == 0
     write_job("predict.toml", algorithm="predict", run="p", settings={"model": "heart"})
     assert federation("predict", "-q", "predict.toml", *SITES, "--output", "p.csv") == 0
@@ -418,8 +424,11 @@ def test_columns_of_new_samples_are_taken_by_name(capsys):
 
 @pytest.mark.parametrize("settings", [OPEN, PRIVATE])
 def test_an_interrupted_run_ends_with_the_bytes_of_one_that_was_not(
-    settings, folder, monkeypatch, capsys
-):
+    settings: dict[str, Any],
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     write_job(settings=settings)
     fix_noise("heart")
     assert federation("simulate", "-q", "job.toml", *SITES) == 0
@@ -455,10 +464,11 @@ def test_an_interrupted_run_ends_with_the_bytes_of_one_that_was_not(
     assert "it was over already" in capsys.readouterr().out
 
 
-def test_ctrl_c_ends_a_real_process_and_tells_how_to_go_on(capsys):
+def test_ctrl_c_ends_a_real_process_and_tells_how_to_go_on(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     write_job(settings=OPEN | {"rounds": 1_000_000})
-    command = [sys.executable, "-m", "dpsvm", "federation", "simulate", "job.toml", *SITES]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = start("federation", "simulate", "job.toml", *SITES)
     while not Path("state-lab/party/heart/snapshot").exists():
         assert process.poll() is None
         time.sleep(0.02)
@@ -477,7 +487,7 @@ def test_ctrl_c_ends_a_real_process_and_tells_how_to_go_on(capsys):
 # status, abort, new-salt, and the other engines
 
 
-def test_status_tells_of_runs_charges_and_budgets(capsys):
+def test_status_tells_of_runs_charges_and_budgets(capsys: pytest.CaptureFixture[str]) -> None:
     assert federation("status", "lab.toml") == 0
     assert "runs                    none" in capsys.readouterr().out
     write_job(settings=PRIVATE)
@@ -495,7 +505,9 @@ def test_status_tells_of_runs_charges_and_budgets(capsys):
 
 
 @pytest.mark.parametrize("damage", ["cut", "foreign", "lost", "ledger"])
-def test_status_reports_what_is_broken_and_the_rest(damage, capsys):
+def test_status_reports_what_is_broken_and_the_rest(
+    damage: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     write_job(settings=PRIVATE)
     assert federation("simulate", "-q", "job.toml", *SITES) == 0
     snapshot = Path("state-lab/party/heart/snapshot")
@@ -520,7 +532,9 @@ def test_status_reports_what_is_broken_and_the_rest(damage, capsys):
     assert err.count("\n") == 1
 
 
-def test_an_aborted_run_is_refused_and_its_charge_stands(monkeypatch, capsys):
+def test_an_aborted_run_is_refused_and_its_charge_stands(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     write_job(settings=PRIVATE)
     interrupt_at(monkeypatch, 2)
     assert federation("simulate", "job.toml", *SITES) == 130
@@ -538,7 +552,9 @@ def test_an_aborted_run_is_refused_and_its_charge_stands(monkeypatch, capsys):
     assert "given up at office" in refused(capsys, "resume", "job.toml", *SITES)
 
 
-def test_a_run_that_another_process_has_is_given_up_for_later(monkeypatch, capsys):
+def test_a_run_that_another_process_has_is_given_up_for_later(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     interrupt_at(monkeypatch, 2)
     assert federation("simulate", "job.toml", *SITES) == 130
     with RunFolder("state-lab/party", "heart"):
@@ -546,14 +562,14 @@ def test_a_run_that_another_process_has_is_given_up_for_later(monkeypatch, capsy
     assert "another process has this run" in capsys.readouterr().out
 
 
-def test_an_ended_run_is_not_aborted(capsys):
+def test_an_ended_run_is_not_aborted(capsys: pytest.CaptureFixture[str]) -> None:
     assert federation("simulate", "-q", "job.toml", *SITES) == 0
     told = refused(capsys, "abort", "lab.toml", "heart")
     assert "run heart is over at lab" in told
     assert federation("resume", "-q", "job.toml", *SITES) == 0
 
 
-def test_a_party_that_was_aborted_while_it_ran_stays_out_of_step():
+def test_a_party_that_was_aborted_while_it_ran_stays_out_of_step() -> None:
     job = Job("r", "sharing", ("lab",), "office", {"rounds": 2}, ids=False)
     store = MemoryStore()
     party = Party(job, SiteConfig.load("lab.toml").site(job, labels=False), store)
@@ -567,7 +583,7 @@ def test_a_party_that_was_aborted_while_it_ran_stays_out_of_step():
         assert told.text("reason") == "run r was given up at lab: enough"
 
 
-def test_a_new_salt_is_secret_and_never_replaced(capsys):
+def test_a_new_salt_is_secret_and_never_replaced(capsys: pytest.CaptureFixture[str]) -> None:
     assert federation("new-salt", "fresh.txt") == 0
     text = Path("fresh.txt").read_text()
     assert re.fullmatch(r"[0-9a-f]{64}\n", text)
@@ -579,7 +595,9 @@ def test_a_new_salt_is_secret_and_never_replaced(capsys):
     assert Path("other.txt").read_text() != text
 
 
-def test_mpi_is_started_with_a_process_for_each_site(monkeypatch, tmp_path, capsys):
+def test_mpi_is_started_with_a_process_for_each_site(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(run_mpi, "find_spec", lambda name: name)
     log = tmp_path / "log"
     fake = tmp_path / "bin" / "mpirun"
@@ -602,7 +620,9 @@ def test_mpi_is_started_with_a_process_for_each_site(monkeypatch, tmp_path, caps
     assert "--resume" in run_mpi.mpi_command(told, resume=True)
 
 
-def test_without_mpirun_it_says_what_to_install(monkeypatch, capsys):
+def test_without_mpirun_it_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(run_mpi, "find_spec", lambda name: name)
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     monkeypatch.setenv("PATH", "/nowhere")
@@ -611,7 +631,7 @@ def test_without_mpirun_it_says_what_to_install(monkeypatch, capsys):
     assert "pip install 'dpsvm[mpi]'" in refused(capsys, "run-mpi", "job.toml", *SITES)
 
 
-def test_a_job_is_exported_for_nvflare(capsys):
+def test_a_job_is_exported_for_nvflare(capsys: pytest.CaptureFixture[str]) -> None:
     assert federation("export-nvflare", "job.toml", "--output", "flare") == 0
     assert json.loads(Path("flare/job/app/config/job.json").read_text())["run"] == "heart"
     assert "not an empty folder" in refused(
@@ -620,15 +640,11 @@ def test_a_job_is_exported_for_nvflare(capsys):
     assert "--output is required" in refused(capsys, "export-nvflare", "job.toml")
 
 
-def test_a_simulation_shows_its_progress_on_a_terminal_alone():
+def test_a_simulation_shows_its_progress_on_a_terminal_alone() -> None:
     pty = pytest.importorskip("pty", reason="needs a POSIX terminal")
     pytest.importorskip("rich")
-    command = [sys.executable, "-m", "dpsvm", "federation", "simulate", "job.toml", *SITES]
-    environment = os.environ | {"PYTHONPATH": str(Path(dpsvm.__file__).parents[1])}
     terminal, theirs = pty.openpty()
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=theirs, env=environment
-    ) as process:
+    with start("federation", "simulate", "job.toml", *SITES, stderr=theirs) as process:
         os.close(theirs)
         shown = b""
         with contextlib.suppress(OSError):  # Linux's end of file, once the other side is closed
@@ -638,8 +654,8 @@ def test_a_simulation_shows_its_progress_on_a_terminal_alone():
     os.close(terminal)
     assert process.returncode == 0
     assert b"100%" in shown
-    assert told.startswith(b"run ")
-    assert b"%" not in told
+    assert told.startswith("run ")
+    assert "%" not in told
 
 
 class TestNvflare:
@@ -648,7 +664,9 @@ class TestNvflare:
         """As if NVIDIA FLARE were there."""
         monkeypatch.setattr(nvflare, "find_spec", lambda name: name)
 
-    def test_kits_are_made_and_prepared_by_the_runner(self, monkeypatch, capsys):
+    def test_kits_are_made_and_prepared_by_the_runner(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         asked: list[object] = []
         kits = SimpleNamespace(server=Path("kits/prod/server"), sites={"clinic": 1, "lab": 2})
 
@@ -669,7 +687,15 @@ class TestNvflare:
             (None, "no party came", 2, "the run failed: no party came"),
         ],
     )
-    def test_a_job_is_run_and_its_end_is_told(self, ended, reason, code, told, monkeypatch, capsys):
+    def test_a_job_is_run_and_its_end_is_told(
+        self,
+        ended: str | None,
+        reason: str | None,
+        code: int,
+        told: str,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
         class Runner:
             def __init__(self, folder):
                 assert folder == "kits"
@@ -685,7 +711,9 @@ class TestNvflare:
         out, err = capsys.readouterr()
         assert told in (err if code else out)
 
-    def test_a_process_that_ends_is_an_error(self, monkeypatch, capsys):
+    def test_a_process_that_ends_is_an_error(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         class Broken:
             def __init__(self, folder):
                 self.kits = SimpleNamespace(sites={"clinic": 1})
@@ -715,16 +743,20 @@ class TestNvflare:
             (["provision", "k", "a", "--port", "x"], "--port: 'x' is not a whole number"),
         ],
     )
-    def test_bad_input(self, words, told, capsys):
+    def test_bad_input(
+        self, words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         assert told in refused(capsys, "nvflare", *words)
 
-    def test_without_nvflare_it_says_what_to_install(self, monkeypatch, capsys):
+    def test_without_nvflare_it_says_what_to_install(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         monkeypatch.setattr(nvflare, "find_spec", lambda name: None)
         told = refused(capsys, "nvflare", "run", "kits", "job.toml")
         assert "pip install 'dpsvm[nvflare]'" in told
 
     @pytest.mark.parametrize("name", nvflare.ACTIONS)
-    def test_help(self, name, capsys):
+    def test_help(self, name: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert federation("nvflare", name, "--help") == 0
         out = capsys.readouterr().out
         assert out.startswith(f"usage: dpsvm federation nvflare {name} ")
@@ -733,7 +765,7 @@ class TestNvflare:
 
 
 @pytest.mark.parametrize("name", SUBCOMMANDS)
-def test_every_subcommand_has_help(name, capsys):
+def test_every_subcommand_has_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert federation(name, "--help") == 0
     out = capsys.readouterr().out
     assert out.startswith(f"usage: dpsvm federation {name}")
@@ -742,7 +774,7 @@ def test_every_subcommand_has_help(name, capsys):
         assert "NOT private set intersection" in " ".join(out.split())
 
 
-def test_help_lists_the_subcommands(capsys):
+def test_help_lists_the_subcommands(capsys: pytest.CaptureFixture[str]) -> None:
     assert federation("--help") == 0
     out = capsys.readouterr().out
     assert federation() == 0
@@ -837,7 +869,9 @@ FAULTS = [
 
 @pytest.mark.parametrize("command", ["check", "simulate"])
 @pytest.mark.parametrize(("act", "told"), FAULTS, ids=[told for _, told in FAULTS])
-def test_a_fault_is_one_line_and_charges_nobody(command, act, told, capsys):
+def test_a_fault_is_one_line_and_charges_nobody(
+    command: str, act: Any, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     write_job(settings=PRIVATE)
     act()
     assert told in refused(capsys, command, "job.toml", *SITES)
@@ -846,14 +880,14 @@ def test_a_fault_is_one_line_and_charges_nobody(command, act, told, capsys):
     assert not list(Path().glob("state-*/*/*/snapshot"))
 
 
-def test_the_line_of_a_malformed_file_is_told(capsys):
+def test_the_line_of_a_malformed_file_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     lines = Path("lab.csv").read_text().splitlines()
     lines[12] = lines[12] + '"'
     Path("lab.csv").write_text("\n".join(lines) + "\n")
     assert "lab.csv: line 13: " in refused(capsys, "check", "job.toml", *SITES)
 
 
-def test_a_private_run_without_a_ledger_is_refused(capsys):
+def test_a_private_run_without_a_ledger_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     write_job(settings=PRIVATE)
     text = Path("lab.toml").read_text().split("[budget]")[0]
     Path("lab.toml").write_text(text)
@@ -862,7 +896,9 @@ def test_a_private_run_without_a_ledger_is_refused(capsys):
         assert "this is a private run, and lab has no ledger to charge" in told
 
 
-def test_an_exhausted_budget_is_refused_before_anyone_pays(capsys):
+def test_an_exhausted_budget_is_refused_before_anyone_pays(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     write_job(settings=PRIVATE)
     assert federation("simulate", "-q", "job.toml", *SITES) == 0
     write_job(settings=PRIVATE | {"epsilon": 2.5}, run="heart-2")
@@ -885,7 +921,9 @@ LOST = {
 
 
 @pytest.mark.parametrize("damage", LOST)
-def test_what_is_lost_is_never_begun_anew(damage, monkeypatch, capsys):
+def test_what_is_lost_is_never_begun_anew(
+    damage: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     write_job(settings=PRIVATE)
     with monkeypatch.context() as patch:
         interrupt_at(patch, 2)
@@ -908,7 +946,7 @@ def test_what_is_lost_is_never_begun_anew(damage, monkeypatch, capsys):
     assert [spent(name) for name in ("ward", "shop")] == pytest.approx([2.0, 2.0])
 
 
-def test_other_terms_versions_and_runs_are_refused():
+def test_other_terms_versions_and_runs_are_refused() -> None:
     """What files cannot show: each site has been given a job of its own."""
     cast = Cast.load(["job.toml", *SITES], "")
     other = Job("heart", "sharing", tuple(PARTIES), "office", OPEN | {"rounds": 8})
@@ -926,7 +964,9 @@ def test_other_terms_versions_and_runs_are_refused():
     assert told == "lab takes part in run heart, not in liver"
 
 
-def test_a_run_begun_with_other_terms_is_refused(monkeypatch, capsys):
+def test_a_run_begun_with_other_terms_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     with monkeypatch.context() as patch:
         interrupt_at(patch, 2)
         assert federation("simulate", "job.toml", *SITES) == 130
@@ -936,7 +976,9 @@ def test_a_run_begun_with_other_terms_is_refused(monkeypatch, capsys):
         assert "run heart was begun with other terms" in told
 
 
-def test_a_table_that_was_changed_halfway_is_refused(monkeypatch, capsys):
+def test_a_table_that_was_changed_halfway_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     with monkeypatch.context() as patch:
         interrupt_at(patch, 2)
         assert federation("simulate", "job.toml", *SITES) == 130
@@ -970,7 +1012,9 @@ def test_a_table_that_was_changed_halfway_is_refused(monkeypatch, capsys):
         (["export-nvflare"], "one JOB is needed, got 0"),
     ],
 )
-def test_bad_words_are_one_line_with_the_reason(words, told, capsys):
+def test_bad_words_are_one_line_with_the_reason(
+    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     write_job("predict.toml", algorithm="predict", run="p", settings={"model": "heart"})
     assert told in refused(capsys, *words)
 
@@ -983,7 +1027,9 @@ def test_bad_words_are_one_line_with_the_reason(words, told, capsys):
         ({"model": "heart", "rounds": 3}, "settings: unknown key 'rounds'"),
     ],
 )
-def test_a_prediction_needs_a_finished_run(settings, told, capsys):
+def test_a_prediction_needs_a_finished_run(
+    settings: dict[str, Any], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert federation("simulate", "-q", "job.toml", *SITES) == 0
     write_job("predict.toml", algorithm="predict", run="p", settings=settings)
     words = ["predict", "predict.toml", *SITES, "--output", "p.csv"]
@@ -991,7 +1037,7 @@ def test_a_prediction_needs_a_finished_run(settings, told, capsys):
     assert not Path("p.csv").exists()
 
 
-def test_a_ledger_that_is_charged_twice_must_cover_both(capsys):
+def test_a_ledger_that_is_charged_twice_must_cover_both(capsys: pytest.CaptureFixture[str]) -> None:
     """The label owner pays as a party and, where labels are protected, as the coordinator."""
     rows = read_csv("office.csv")
     numbers = [[*row[:-1], 0.5 if row[-1] == "ill" else -0.5] for row in rows[1:]]

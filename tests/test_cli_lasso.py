@@ -5,25 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import interrupted, refusal
 from frank_wolfe_problems import make_lasso
 from sklearn.linear_model import Lasso
 
-import dpsvm
-import dpsvm.cli.distributed
-import dpsvm.cli.distributed_flags
-import dpsvm.cli.layout
-import dpsvm.cli.linear_model
-import dpsvm.cli.outputs
-import dpsvm.cli.wording
-import dpsvm.frank_wolfe.comparison
 from dpsvm.cli import main
 from dpsvm.cli.lasso import COMMAND
 from dpsvm.data import dump_libsvm, load_libsvm
@@ -34,30 +23,9 @@ from dpsvm.privacy import BudgetAccountant
 
 warned = pytest.mark.filterwarnings("always::dpsvm.PrivacyLeakWarning")
 RADIUS = ["--radius", "0.5"]
-CENTRAL = [
-    *RADIUS,
-    "--epsilon",
-    "50",
-    "--delta",
-    "1e-5",
-    "--entry-bound",
-    "1",
-    "--label-bound",
-    "1",
-]
-CENTRAL += ["--rounds", "6", "--n-features", "9"]
-PARTIES = [
-    *RADIUS,
-    "--parties",
-    "4,3,2",
-    "--epsilon",
-    "50",
-    "--delta",
-    "1e-5",
-    "--entry-bound",
-    "1",
-]
-PARTIES += ["--public-labels", "--rounds", "5", "--sketch", "20"]
+PRIVATE = [*RADIUS, "--epsilon", "50", "--delta", "1e-5", "--entry-bound", "1"]
+CENTRAL = [*PRIVATE, "--label-bound", "1", "--rounds", "6", "--n-features", "9"]
+PARTIES = [*PRIVATE, "--parties", "4,3,2", "--public-labels", "--rounds", "5", "--sketch", "20"]
 FIGURES = re.compile(r"^(objective|gap|all columns together|zero weights)\b", re.M)
 
 
@@ -85,7 +53,7 @@ def begin_ledger(epsilon, relation):
 
 
 class TestTheModel:
-    def test_the_numbers_are_the_estimators(self, capsys):
+    def test_the_numbers_are_the_estimators(self, capsys: pytest.CaptureFixture[str]) -> None:
         record = record_of(*RADIUS)
         assert capsys.readouterr().out == ""
         model = FrankWolfeLasso(radius=0.5).fit(*load_libsvm("train"))
@@ -97,7 +65,9 @@ class TestTheModel:
         assert record["traffic"] is record["privacy"] is record["parties"] is None
         assert record["outside_guarantee"] == []
 
-    def test_it_is_printed_beside_zero_weights_with_its_gap(self, capsys):
+    def test_it_is_printed_beside_zero_weights_with_its_gap(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         assert main(["lasso", *RADIUS, "--test", "test", "train.xz"]) == 0
         out, err = capsys.readouterr()
         assert err == ""
@@ -116,7 +86,7 @@ class TestTheModel:
         assert "the model beats zero weights" in out
         assert max(map(len, out.splitlines())) <= 80
 
-    def test_it_is_scikit_learns_lasso_at_the_same_radius(self):
+    def test_it_is_scikit_learns_lasso_at_the_same_radius(self) -> None:
         X, y = load_libsvm("train")
         lasso = Lasso(alpha=0.02, fit_intercept=False, tol=1e-10).fit(X, y)
         record = record_of("--radius", repr(float(np.abs(lasso.coef_).sum())), "--tol", "3e-3")
@@ -130,13 +100,13 @@ class TestTheModel:
             <= 3e-3 * record["outcomes"][1]["objective"]
         )
 
-    def test_a_run_without_enough_steps_says_so(self, capsys):
+    def test_a_run_without_enough_steps_says_so(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["lasso", *RADIUS, "--max-iter", "2", "train"]) == 0
         out, err = capsys.readouterr()
         assert re.search(r"^steps +2 \(iterations\)$", out, re.M)
         assert "warning: the gap is" in err
 
-    def test_its_model_file_predicts_what_the_estimator_does(self):
+    def test_its_model_file_predicts_what_the_estimator_does(self) -> None:
         assert main(["lasso", *RADIUS, "--model", "weights", "-q", "train"]) == 0
         assert main(["predict", "test", "weights", "predictions"]) == 0
         model = FrankWolfeLasso(radius=0.5).fit(*load_libsvm("train"))
@@ -146,7 +116,7 @@ class TestTheModel:
 
 class TestParties:
     @pytest.mark.parametrize(("words", "sizes"), [("4", [3, 2, 2, 2]), ("4,3,2", [4, 3, 2])])
-    def test_the_numbers_are_the_estimators(self, words, sizes):
+    def test_the_numbers_are_the_estimators(self, words: str, sizes: list[int]) -> None:
         record = record_of(*RADIUS, "--parties", words, "--rounds", "30", "--sketch", "60")
         model = FrankWolfeLasso(radius=0.5, rounds=30, sketch=60)
         model.fit(*load_libsvm("train"), parties=sizes)
@@ -156,13 +126,15 @@ class TestParties:
         assert record["rounds"] == len(record["history"]) == 30
         assert record["traffic"]["up_integers"] == 30 * len(sizes)
 
-    def test_whole_columns_and_enough_rounds_reach_the_model_of_all_columns(self):
+    def test_whole_columns_and_enough_rounds_reach_the_model_of_all_columns(self) -> None:
         record = record_of(*RADIUS, "--parties", "3", "--rounds", "400")
         joint, central, zero = record["outcomes"]
         assert central["name"] == "all columns together"
         assert joint["objective"] - central["objective"] <= joint["gap"] < 1e-3 * zero["objective"]
 
-    def test_what_was_sent_stands_beside_the_prediction(self, capsys):
+    def test_what_was_sent_stands_beside_the_prediction(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         words = ["--parties", "3", "--rounds", "10", "--sketch", "20"]
         assert main(["lasso", *RADIUS, *words, "--no-cache", "train"]) == 0
         out = capsys.readouterr().out
@@ -175,14 +147,14 @@ class TestParties:
         cached = re.search(r"^sent up +30 integers, (\d+)", capsys.readouterr().out, re.M)
         assert int(cached.group(1)) < 600
 
-    def test_the_winner_alone_sends_its_column_and_the_model_is_the_same(self):
+    def test_the_winner_alone_sends_its_column_and_the_model_is_the_same(self) -> None:
         words = ["--parties", "3", "--rounds", "10", "--no-cache"]
         everyone, winner = (record_of(*RADIUS, *words, "--send", who) for who in ("all", "winner"))
         assert winner["coef"] == everyone["coef"]
         assert everyone["traffic"]["up_floats"] == 3 * 10 * 150
         assert winner["traffic"]["up_floats"] == 10 * (3 + 150)
 
-    def test_a_product_is_compared_with_a_product(self, capsys):
+    def test_a_product_is_compared_with_a_product(self, capsys: pytest.CaptureFixture[str]) -> None:
         words = ["--parties", "3", "--problem", "product", "--radius", "0.3", "--rounds", "500"]
         record = record_of(*words)
         joint, central, _ = record["outcomes"]
@@ -192,14 +164,16 @@ class TestParties:
         assert main(["lasso", *words, "train"]) == 0
         assert "|w|_1 of each party at most 0.3" in capsys.readouterr().out
 
-    def test_a_seed_draws_the_same_columns(self):
+    def test_a_seed_draws_the_same_columns(self) -> None:
         words = [*RADIUS, "--parties", "3", "--tau", "1", "--rounds", "20", "--seed"]
         first, second, other = (record_of(*words, seed)["coef"] for seed in ("1", "1", "2"))
         assert first == second != other
 
 
 class TestPrivacy:
-    def test_a_private_run_tells_its_guarantee_and_no_figure_on_the_data(self, capsys):
+    def test_a_private_run_tells_its_guarantee_and_no_figure_on_the_data(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         assert main(["lasso", *PARTIES, "train"]) == 0
         out, err = capsys.readouterr()
         assert err == ""
@@ -214,7 +188,9 @@ class TestPrivacy:
         assert "this model" not in out
         assert max(map(len, out.splitlines())) <= 80
 
-    def test_figures_on_the_data_are_shown_when_asked_for_and_marked(self, capsys):
+    def test_figures_on_the_data_are_shown_when_asked_for_and_marked(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         assert main(["lasso", *PARTIES, "--compare", "train"]) == 0
         out = capsys.readouterr().out
         before, after = out.split("outside the guarantee, because computed on the data:")
@@ -223,7 +199,9 @@ class TestPrivacy:
             assert re.search(rf"^{name}.* [\d.e-]+", after, re.M)
         assert "charged to no ledger" in " ".join(after.split())
 
-    def test_figures_on_test_rows_are_marked_as_well(self, capsys):
+    def test_figures_on_test_rows_are_marked_as_well(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         assert main(["lasso", *CENTRAL, "--test", "test", "train"]) == 0
         before, after = capsys.readouterr().out.split("outside the guarantee, for the rows of the")
         assert "this model" not in before
@@ -231,7 +209,7 @@ class TestPrivacy:
         assert float(row.group(1)) > 0
         assert not FIGURES.search(after)
 
-    def test_the_record_lists_what_is_outside_the_guarantee(self):
+    def test_the_record_lists_what_is_outside_the_guarantee(self) -> None:
         record = record_of(*PARTIES)
         assert record["outcomes"] == record["outside_guarantee"] == []
         assert record["verdict"] is None
@@ -244,7 +222,7 @@ class TestPrivacy:
         assert outcome["test_loss"] > 0
 
     @warned
-    def test_the_numbers_are_the_estimators(self, capsys):
+    def test_the_numbers_are_the_estimators(self, capsys: pytest.CaptureFixture[str]) -> None:
         X, y = load_libsvm("train")
         settings = {"radius": 0.5, "epsilon": 50.0, "delta": 1e-5, "entry_bound": 1.0}
         settings["random_state"] = 3
@@ -256,14 +234,14 @@ class TestPrivacy:
         assert record_of(*PARTIES, "--seed", "3")["coef"] == split.coef_.tolist()
         assert "warning: --seed makes the noise repeatable" in capsys.readouterr().err
 
-    def test_labels_can_be_protected_too(self, capsys):
+    def test_labels_can_be_protected_too(self, capsys: pytest.CaptureFixture[str]) -> None:
         words = [word for word in PARTIES if word != "--public-labels"]
         assert main(["lasso", *words, "--label-bound", "1", "train"]) == 0
         out = capsys.readouterr().out
         assert re.search(r"^guarantee +epsilon = 50, delta = 1e-05 \(replace\)$", out, re.M)
         assert "one record, its label included" in out
 
-    def test_rounds_and_sketch_follow_from_public_numbers(self):
+    def test_rounds_and_sketch_follow_from_public_numbers(self) -> None:
         words = [word for word in PARTIES if word not in ("--rounds", "5", "--sketch", "20")]
         record = record_of(*words)
         assert record["rounds"] >= 1
@@ -272,12 +250,16 @@ class TestPrivacy:
         assert up["up_floats"] <= predicted["up_floats"]
 
     @warned
-    def test_a_width_found_in_the_data_is_warned_of(self, capsys):
+    def test_a_width_found_in_the_data_is_warned_of(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         assert main(["lasso", *CENTRAL[:-2], "-q", "train"]) == 0
         assert "public, which --n-features 9 states" in capsys.readouterr().err
 
     @pytest.mark.parametrize(("words", "relation"), [(CENTRAL, "replace"), (PARTIES, "features")])
-    def test_a_run_is_charged_once_and_refused_when_it_does_not_fit(self, words, relation, capsys):
+    def test_a_run_is_charged_once_and_refused_when_it_does_not_fit(
+        self, words: list[str], relation: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         begin_ledger(80, relation)
         command = ["lasso", *words, "--compare", "--ledger", "ledger", "train"]
         capsys.readouterr()
@@ -295,7 +277,9 @@ class TestPrivacy:
         assert len(account.charges) == 1
         assert not Path("weights").exists()
 
-    def test_the_charge_comes_before_the_first_message(self, capsys, monkeypatch):
+    def test_the_charge_comes_before_the_first_message(
+        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         begin_ledger(80, "features")
         charges = []
 
@@ -308,20 +292,22 @@ class TestPrivacy:
         assert charges == [1]
         assert "ledger: the charge for this fit stands" in capsys.readouterr().err
 
-    def test_a_refused_run_is_not_charged(self, capsys):
+    def test_a_refused_run_is_not_charged(self, capsys: pytest.CaptureFixture[str]) -> None:
         begin_ledger(80, "features")
         words = [*PARTIES, "--entry-bound", "0.1", "--ledger", "ledger"]
         assert main(["lasso", *words, "train"]) == 2
         assert BudgetAccountant(path="ledger").charges == ()
 
-    def test_a_ledger_of_another_relation_is_refused(self, capsys):
+    def test_a_ledger_of_another_relation_is_refused(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         begin_ledger(80, "replace")
         assert main(["lasso", *PARTIES, "--ledger", "ledger", "train"]) == 2
         assert "features" in capsys.readouterr().err
         assert BudgetAccountant(path="ledger").charges == ()
 
 
-def test_every_step_and_round_moves_the_bar():
+def test_every_step_and_round_moves_the_bar() -> None:
     X, y = load_libsvm("train")
     ticks = []
     found = compare(FrankWolfeLasso(0.5), X, y, tick=lambda: ticks.append("step"))
@@ -336,13 +322,13 @@ class TestPicture:
         "words",
         [RADIUS, [*RADIUS, "--parties", "3", "--rounds", "20"], PARTIES, [*PARTIES, "--compare"]],
     )
-    def test_it_is_written(self, words):
+    def test_it_is_written(self, words: list[str]) -> None:
         pytest.importorskip("matplotlib")
         assert main(["lasso", *words, "--plot", "picture.png", "-q", "train"]) == 0
         assert Path("picture.png").read_bytes().startswith(b"\x89PNG")
         assert Path("picture.png").stat().st_size > 10_000
 
-    def test_a_private_one_draws_only_what_the_messages_tell(self):
+    def test_a_private_one_draws_only_what_the_messages_tell(self) -> None:
         pytest.importorskip("matplotlib")
         settings = {"radius": 0.5, "epsilon": 50.0, "delta": 1e-5, "entry_bound": 1.0}
         model = FrankWolfeLasso(**settings, public_labels=True, rounds=5, sketch=20)
@@ -406,43 +392,24 @@ class TestPicture:
         ([*PARTIES, "--ledger", "l", "--model", "l.lock", "train"], "the ledger's lock"),
     ],
 )
-def test_bad_input_is_one_line_with_the_reason(words, told, capsys):
+def test_bad_input_is_one_line_with_the_reason(
+    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     Path("broken").write_text("1 1:0.5\n0.5 1:x\n")
     Path("plain").write_text("0.25 1:0.5\n\n1 2:0.5\n0.5 9:-0.75\n")
     before = Path("train").read_bytes()
-    assert main(["lasso", *words]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith("dpsvm lasso: error: ")
-    assert told in err
-    assert err.count("\n") == 1
+    assert told in refusal(capsys, "lasso", *words)
     assert Path("train").read_bytes() == before
 
 
-def test_a_picture_of_an_unknown_ending_is_refused_before_the_run(capsys):
-    pytest.importorskip("matplotlib")
-    assert main(["lasso", *RADIUS, "--plot", "picture.xyz", "absent"]) == 2
-    assert "picture.xyz: the ending must be one of" in capsys.readouterr().err
-
-
 @pytest.mark.skipif(os.name != "posix", reason="POSIX signals")
-def test_ctrl_c_writes_nothing_and_the_charge_stands(folder):
+def test_ctrl_c_writes_nothing_and_the_charge_stands(folder: Path) -> None:
     begin_ledger(80, "features")
     Path("weights").write_text("old")
     before = sorted(path.name for path in folder.iterdir())
     words = [*PARTIES, "--rounds", "100000000", "--ledger", "ledger", "--model", "weights"]
-    environment = os.environ | {"PYTHONPATH": str(Path(dpsvm.__file__).parents[1])}
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    command = [sys.executable, "-m", "dpsvm", "lasso", *words, "--json", "out.json", "train"]
-    with subprocess.Popen(command, env=environment, **pipes) as process:
-        while not BudgetAccountant(path="ledger").charges:
-            assert process.poll() is None
-            time.sleep(0.1)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=120)
-    assert process.returncode == 130
-    assert out == ""
-    assert err.splitlines() == [
+    words = ["lasso", *words, "--json", "out.json", "train"]
+    assert interrupted(*words, once=lambda: BudgetAccountant(path="ledger").charges) == [
         "dpsvm lasso: warning: ledger: the charge for this fit stands",
         "dpsvm lasso: interrupted",
     ]
@@ -453,7 +420,7 @@ def test_ctrl_c_writes_nothing_and_the_charge_stands(folder):
     ]
 
 
-def test_help_names_every_flag(capsys):
+def test_help_names_every_flag(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lasso", "--help"]) == 0
     out = capsys.readouterr().out
     for flag in COMMAND.flags:

@@ -7,11 +7,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from commands import environment, interrupted, refusal
 from libsvm_tools import needs_libsvm, run_tool
 from sklearn.datasets import make_blobs
 
@@ -64,7 +65,9 @@ def content(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_the_guarantee_the_noise_and_what_is_not_covered_are_told(capsys):
+def test_the_guarantee_the_noise_and_what_is_not_covered_are_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert run(BOTH, "two m") == 0
     out, err = capsys.readouterr()
     assert err == ""
@@ -80,7 +83,7 @@ def test_the_guarantee_the_noise_and_what_is_not_covered_are_told(capsys):
     assert max(map(len, out.splitlines())) <= 80
 
 
-def test_nothing_told_depends_on_the_data(capsys, folder):
+def test_nothing_told_depends_on_the_data(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
     X, _ = rows_of(2)
     dump_libsvm(X[:100] * 7, np.ones(100), "other")
     assert run(BOTH, "--json r two m") == 0
@@ -91,7 +94,7 @@ def test_nothing_told_depends_on_the_data(capsys, folder):
     assert (folder / "r").read_text() == report
 
 
-def test_json_is_the_privacy_report(folder):
+def test_json_is_the_privacy_report(folder: Path) -> None:
     assert run(BOTH, "-q --json r two m") == 0
     facts = json.loads((folder / "r").read_text())
     assert facts["guarantee"] == "epsilon = 2, delta = 1e-05 (add-remove)"
@@ -100,7 +103,7 @@ def test_json_is_the_privacy_report(folder):
     assert facts["noise_source"] == "the operating system"
 
 
-def test_quiet_training_says_nothing(capfd):
+def test_quiet_training_says_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     assert run(BOTH, "-q two m") == 0
     assert capfd.readouterr() == ("", "")
 
@@ -118,7 +121,9 @@ def test_quiet_training_says_nothing(capfd):
         ("--method gradient --n-steps 9", {"method": "gradient", "n_steps": 9}),
     ],
 )
-def test_the_flags_reach_the_estimator(flags, parameters, folder, capsys):
+def test_the_flags_reach_the_estimator(
+    flags: str, parameters: dict[str, Any], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(BOTH, flags, "-q --seed 3 two") == 0
     assert capsys.readouterr().err.startswith("dpsvm train: warning: --seed makes the noise")
     X, y = rows_of(2)
@@ -130,20 +135,26 @@ def test_the_flags_reach_the_estimator(flags, parameters, folder, capsys):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_every_method_trains_and_tells_its_guarantee(method, capsys):
+def test_every_method_trains_and_tells_its_guarantee(
+    method: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(BOTH, "--method", method, "two m") == 0
     relation = "replace" if method == "objective" else "add-remove"
     assert f"({relation})" in capsys.readouterr().out.splitlines()[0]
 
 
-def test_without_delta_a_pure_method_has_a_pure_guarantee(capsys):
+def test_without_delta_a_pure_method_has_a_pure_guarantee(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert run(BASE, "--method output two m") == 0
     assert capsys.readouterr().out.startswith("guarantee               epsilon = 2 (add-remove)\n")
 
 
 @needs_libsvm
 @pytest.mark.parametrize("name", ["two", "three"])
-def test_a_linear_model_predicts_the_same_with_svm_predict(name, folder, capsys):
+def test_a_linear_model_predicts_the_same_with_svm_predict(
+    name: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     classes = "-1,1" if name == "two" else "2,0,1"
     assert run(BOTH, "--classes", classes, "-q", name, "m") == 0
     assert run("predict", name, "m ours") == 0
@@ -153,7 +164,9 @@ def test_a_linear_model_predicts_the_same_with_svm_predict(name, folder, capsys)
 
 
 @pytest.mark.parametrize("name", ["two", "three"])
-def test_random_features_are_written_as_json_and_predicted_from(name, folder, capsys):
+def test_random_features_are_written_as_json_and_predicted_from(
+    name: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     classes = "-1,1" if name == "two" else "0,1,2"
     assert run(BOTH, RBF, "--feature-seed 11 --classes", classes, "-q", name, "m") == 0
     document = json.loads((folder / "m").read_text())
@@ -167,7 +180,9 @@ def test_random_features_are_written_as_json_and_predicted_from(name, folder, ca
     assert capsys.readouterr().out.startswith("Accuracy = ")
 
 
-def test_prediction_with_random_features_takes_narrower_rows_and_refuses_wider_ones(capsys):
+def test_prediction_with_random_features_takes_narrower_rows_and_refuses_wider_ones(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     run(BOTH, RBF, "-q two m")
     Path("narrow").write_text("1 1:2\n-1 2:1\n")
     Path("wide").write_text("1 1:2\n-1 5:1\n")
@@ -184,22 +199,20 @@ def test_prediction_with_random_features_takes_narrower_rows_and_refuses_wider_o
         ("predict two words out", "words: its labels are no numbers"),
     ],
 )
-def test_a_json_model_that_cannot_be_used_is_one_line(words, said, capsys, folder):
+def test_a_json_model_that_cannot_be_used_is_one_line(
+    words: str, said: str, capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
     run(BOTH, RBF, "-q two m")
     text = (folder / "m").read_text()
     (folder / "broken").write_text(text[:-20])
     document = json.loads(text)
     document["classes"] = ["no", "yes"]
     (folder / "words").write_text(json.dumps(document))
-    assert run(words) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith(f"dpsvm predict: error: {said}")
-    assert err.count("\n") == 1
+    assert refusal(capsys, *words.split()).startswith(said)
     assert not (folder / "out").exists()
 
 
-def test_a_fit_is_charged_once_and_what_is_left_is_told(capsys):
+def test_a_fit_is_charged_once_and_what_is_left_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(BOTH, "--ledger ledger two m") == 0
     out = capsys.readouterr().out
     budget = BudgetAccountant(path="ledger")
@@ -207,7 +220,9 @@ def test_a_fit_is_charged_once_and_what_is_left_is_told(capsys):
     assert f"ledger: {budget.remaining():g} is left" in out
 
 
-def test_a_fit_that_exceeds_the_budget_is_refused_and_nothing_is_written(capsys, folder):
+def test_a_fit_that_exceeds_the_budget_is_refused_and_nothing_is_written(
+    capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
     assert run(BOTH, "-q --ledger ledger two m") == 0
     before = content(folder)
     assert run(BOTH, "--epsilon 2.9 --ledger ledger --json r two refused") == 2
@@ -220,7 +235,9 @@ def test_a_fit_that_exceeds_the_budget_is_refused_and_nothing_is_written(capsys,
     assert content(folder) == before
 
 
-def test_a_ledger_of_another_relation_is_refused(capsys, folder):
+def test_a_ledger_of_another_relation_is_refused(
+    capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
     before = content(folder)
     assert run(BOTH, "--neighbouring replace --ledger ledger two m") == 2
     assert "'replace' cannot be charged to a budget for 'add-remove'" in capsys.readouterr().err
@@ -229,8 +246,8 @@ def test_a_ledger_of_another_relation_is_refused(capsys, folder):
 
 
 def test_the_charge_stands_when_the_solver_fails_and_no_model_is_written(
-    capsys, folder, monkeypatch
-):
+    capsys: pytest.CaptureFixture[str], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*_):
         raise CertificateError("could not be certified: nothing is released")
 
@@ -244,7 +261,9 @@ def test_the_charge_stands_when_the_solver_fails_and_no_model_is_written(
     assert not (folder / "m").exists()
 
 
-def test_a_model_that_cannot_be_written_leaves_the_old_one(capsys, folder, monkeypatch):
+def test_a_model_that_cannot_be_written_leaves_the_old_one(
+    capsys: pytest.CaptureFixture[str], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (folder / "m").write_text("old")
 
     def full(*_, **__):
@@ -259,7 +278,9 @@ def test_a_model_that_cannot_be_written_leaves_the_old_one(capsys, folder, monke
     assert (folder / "m").read_text() == "old"
 
 
-def test_a_plan_reads_nothing_charges_nothing_and_writes_nothing(capsys, folder):
+def test_a_plan_reads_nothing_charges_nothing_and_writes_nothing(
+    capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
     before = content(folder)
     assert run(BOTH, "--ledger ledger --json r --plan 1000 absent") == 0
     plan = PrivateSVC.plan(2.0, 1e-5, n=1000, d=4, data_norm=9.0)
@@ -276,18 +297,22 @@ REFUSED = sorted(
 
 
 @pytest.mark.parametrize("flag", REFUSED)
-def test_a_flag_that_means_nothing_for_a_private_fit_is_refused_by_name(flag, capsys):
+def test_a_flag_that_means_nothing_for_a_private_fit_is_refused_by_name(
+    flag: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(BOTH, flag, "1 two m") == 2
     assert capsys.readouterr().err == f"dpsvm train: error: {flag}: does not go with --private\n"
 
 
 @pytest.mark.parametrize("flag", PRIVATE_FLAGS[1:], ids=lambda flag: flag.spelling)
-def test_a_private_flag_without_private_is_refused_by_name(flag, capsys):
+def test_a_private_flag_without_private_is_refused_by_name(
+    flag: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run("train", flag.spelling, "1 two m") == 2
     assert capsys.readouterr().err == f"dpsvm train: error: {flag.spelling}: goes with --private\n"
 
 
-def test_the_flags_that_are_refused_are_all_but_the_ones_that_carry_over():
+def test_the_flags_that_are_refused_are_all_but_the_ones_that_carry_over() -> None:
     assert {"-d", "-r", "-n", "-p", "-m", "-e", "-h", "-b", "-v", "--selector"} <= set(REFUSED)
     carried = {flag.spelling for flag in (*MACHINE_FLAGS, *SHARED_FLAGS)}
     assert carried == {"-s", "-t", "-g", "-c", "-w", "-q", "--seed", "--json"}
@@ -353,8 +378,8 @@ def test_the_flags_that_are_refused_are_all_but_the_ones_that_carry_over():
     ],
 )
 def test_bad_input_is_one_line_with_nothing_written_and_nothing_charged(
-    words, said, capsys, folder
-):
+    words: str, said: str, capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
     (folder / "empty").write_text("")
     (folder / "bad").write_text("1 1:1\n-1 x\n")
     (folder / "labels").write_text("1 1:1\n# a comment\n7 1:1\n-1 1:2\n")
@@ -363,17 +388,15 @@ def test_bad_input_is_one_line_with_nothing_written_and_nothing_charged(
     flags, _, rest = words.partition(" ")
     starts = {"BOTH": BOTH, "BASE": BASE}
     ledger = "" if "--ledger" in words else "--ledger ledger"
-    assert run(starts.get(flags, f"train {flags}"), ledger, rest) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith("dpsvm train: error: ")
-    assert err.count("\n") == 1
-    assert said in err
+    told = refusal(capsys, *f"{starts.get(flags, f'train {flags}')} {ledger} {rest}".split())
+    assert said in told
     assert content(folder) == before
 
 
 @pytest.mark.skipif(os.name != "posix", reason="POSIX permissions")
-def test_a_folder_that_cannot_be_written_is_told_before_the_charge(capsys, folder, monkeypatch):
+def test_a_folder_that_cannot_be_written_is_told_before_the_charge(
+    capsys: pytest.CaptureFixture[str], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (folder / "closed").mkdir()
     real = os.access
     monkeypatch.setattr(
@@ -385,21 +408,10 @@ def test_a_folder_that_cannot_be_written_is_told_before_the_charge(capsys, folde
 
 
 @pytest.mark.skipif(os.name != "posix", reason="POSIX signals")
-def test_ctrl_c_writes_no_model_and_the_charge_stands(folder):
+def test_ctrl_c_writes_no_model_and_the_charge_stands(folder: Path) -> None:
     (folder / "m").write_text("old")
     words = f"{BOTH} --method gradient --n-steps 100000000 --ledger ledger --json r two m".split()
-    environment = os.environ | {"PYTHONPATH": str(Path(dpsvm.__file__).parents[1])}
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    command = [sys.executable, "-m", "dpsvm", *words]
-    with subprocess.Popen(command, env=environment, **pipes) as process:
-        while not BudgetAccountant(path="ledger").charges:
-            assert process.poll() is None
-            time.sleep(0.1)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=120)
-    assert process.returncode == 130
-    assert out == ""
-    assert err.splitlines() == [
+    assert interrupted(*words, once=lambda: BudgetAccountant(path="ledger").charges) == [
         "dpsvm train: warning: ledger: the charge for this fit stands",
         "dpsvm train: interrupted",
     ]
@@ -410,7 +422,9 @@ def test_ctrl_c_writes_no_model_and_the_charge_stands(folder):
 
 
 @pytest.mark.parametrize("written", [True, False])
-def test_ctrl_c_during_the_charge_tells_whether_it_stands(written, capsys, monkeypatch):
+def test_ctrl_c_during_the_charge_tells_whether_it_stands(
+    written: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     real = BudgetAccountant.spend
 
     def interrupted(self, *arguments, **options):
@@ -439,10 +453,9 @@ with prompt_interrupt(lambda: "last words", busy=lambda: next(waits)):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="POSIX signals")
-def test_ctrl_c_ends_a_call_that_does_not_return():
-    environment = os.environ | {"PYTHONPATH": str(Path(dpsvm.__file__).parents[1])}
+def test_ctrl_c_ends_a_call_that_does_not_return() -> None:
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen([sys.executable, "-c", STUCK], env=environment, **pipes) as process:
+    with subprocess.Popen([sys.executable, "-c", STUCK], env=environment(), **pipes) as process:
         assert process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=120)
@@ -450,7 +463,7 @@ def test_ctrl_c_ends_a_call_that_does_not_return():
     assert err == "last words\n"
 
 
-def test_ctrl_c_in_python_code_is_an_ordinary_exception():
+def test_ctrl_c_in_python_code_is_an_ordinary_exception() -> None:
     handler, descriptor = signal.getsignal(signal.SIGINT), signal.set_wakeup_fd(-1)
     with (
         pytest.raises(KeyboardInterrupt),
@@ -461,13 +474,13 @@ def test_ctrl_c_in_python_code_is_an_ordinary_exception():
     assert signal.set_wakeup_fd(descriptor) == -1
 
 
-def test_help_names_every_private_flag(capsys):
+def test_help_names_every_private_flag(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train", "--help"]) == 0
     out = capsys.readouterr().out
     assert all(f"  {flag.spelling} " in out for flag in PRIVATE_FLAGS)
 
 
-def test_labels_are_minus_one_and_one_unless_told(capsys):
+def test_labels_are_minus_one_and_one_unless_told(capsys: pytest.CaptureFixture[str]) -> None:
     words = "train --private --epsilon 2 --data-norm 9 --n-features 4 --delta 1e-5"
     assert run(words, "-q two m") == 0
     assert Model.load("m").labels.tolist() == [1, -1]
@@ -476,7 +489,9 @@ def test_labels_are_minus_one_and_one_unless_told(capsys):
 
 
 @warned
-def test_a_number_of_features_taken_from_the_file_is_said_to_be_assumed_public(capsys):
+def test_a_number_of_features_taken_from_the_file_is_said_to_be_assumed_public(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert run("train --private --epsilon 2 --data-norm 9 --delta 1e-5 --seed 1 two m") == 0
     assert "two: the number of features is the largest index of the rows" in (
         capsys.readouterr().err

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -63,7 +64,7 @@ def script(tmp_path: Path):
         "import atexit; atexit.register(print, 'last')\nimport warnings; warnings.warn('mine')",
     ],
 )
-def test_a_script_does_what_it_does_under_python(text: str, script, tmp_path: Path) -> None:
+def test_a_script_does_what_it_does_under_python(text: str, script: Any, tmp_path: Path) -> None:
     name = script(text)
     words = (name, "--help", "-m", "a b")
     assert run(*words, folder=tmp_path, given="typed") == python(
@@ -72,11 +73,13 @@ def test_a_script_does_what_it_does_under_python(text: str, script, tmp_path: Pa
 
 
 @pytest.mark.parametrize("words", [("none.py",), ("-m", "no_such_module"), ("-c", "1/0")])
-def test_what_python_refuses_is_refused_in_its_words(words, tmp_path: Path) -> None:
+def test_what_python_refuses_is_refused_in_its_words(
+    words: tuple[str, ...], tmp_path: Path
+) -> None:
     assert run(*words, folder=tmp_path) == python(*words, folder=tmp_path)
 
 
-def test_modules_folders_and_standard_input_run_too(script, tmp_path: Path) -> None:
+def test_modules_folders_and_standard_input_run_too(script: Any, tmp_path: Path) -> None:
     text = f"import sys\nfrom sklearn.svm import SVC\n{PRINT}print(sys.argv[1:], __name__)\n"
     script(text, "package/__main__.py")
     script("", "package/__init__.py")
@@ -97,12 +100,12 @@ def test_modules_folders_and_standard_input_run_too(script, tmp_path: Path) -> N
         "import sklearn.svm._classes as private, sklearn.svm as public; SVC = public.SVC",
     ],
 )
-def test_however_the_class_is_imported(text: str, script, tmp_path: Path) -> None:
+def test_however_the_class_is_imported(text: str, script: Any, tmp_path: Path) -> None:
     name = script(f"{text}\n{PRINT}")
     assert run(name, folder=tmp_path) == (0, f"{OURS}\n", "")
 
 
-def test_nothing_is_imported_while_a_module_is_looked_for(script, tmp_path: Path) -> None:
+def test_nothing_is_imported_while_a_module_is_looked_for(script: Any, tmp_path: Path) -> None:
     """Python holds its import lock then, and a thread that imports could wait for ever."""
     name = script(
         "import builtins, sys, sklearn\n"
@@ -115,7 +118,7 @@ def test_nothing_is_imported_while_a_module_is_looked_for(script, tmp_path: Path
     assert run(name, folder=tmp_path) == (0, "sklearn.svm\n", "")
 
 
-def test_threads_may_import_at_once(script, tmp_path: Path) -> None:
+def test_threads_may_import_at_once(script: Any, tmp_path: Path) -> None:
     name = script(
         "import threading\n"
         "from importlib import import_module\n"
@@ -136,7 +139,7 @@ def test_threads_may_import_at_once(script, tmp_path: Path) -> None:
     assert run(name, folder=tmp_path) == (0, f"8 {{'{OURS}'}}\n", "")
 
 
-def test_pytest_runs_with_the_classes(script, tmp_path: Path) -> None:
+def test_pytest_runs_with_the_classes(script: Any, tmp_path: Path) -> None:
     script(
         "from sklearn.svm import SVC\n"
         f"def test_class(): assert SVC.__module__ == {OURS!r}\n"
@@ -150,7 +153,7 @@ def test_pytest_runs_with_the_classes(script, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
-def test_child_processes_have_the_classes(method: str, script, tmp_path: Path) -> None:
+def test_child_processes_have_the_classes(method: str, script: Any, tmp_path: Path) -> None:
     import multiprocessing
 
     if method not in multiprocessing.get_all_start_methods():
@@ -171,7 +174,7 @@ def test_child_processes_have_the_classes(method: str, script, tmp_path: Path) -
     assert run(name, folder=tmp_path) == (0, f"{OURS} {OURS}\n" * 2, "")
 
 
-def test_a_grid_search_on_two_processes(script, tmp_path: Path) -> None:
+def test_a_grid_search_on_two_processes(script: Any, tmp_path: Path) -> None:
     name = script(
         "from joblib import Parallel, delayed\n"
         "from sklearn.datasets import load_iris\n"
@@ -189,7 +192,7 @@ def test_a_grid_search_on_two_processes(script, tmp_path: Path) -> None:
     assert run(name, folder=tmp_path) == (0, expected, "")
 
 
-def test_a_python_that_the_script_starts_has_the_classes(script, tmp_path: Path) -> None:
+def test_a_python_that_the_script_starts_has_the_classes(script: Any, tmp_path: Path) -> None:
     name = script(
         "import subprocess, sys\n"
         f"code = 'from sklearn.svm import SVC; {PRINT.strip()}'\n"
@@ -199,7 +202,7 @@ def test_a_python_that_the_script_starts_has_the_classes(script, tmp_path: Path)
 
 
 def test_another_python_without_dpsvm_keeps_scikit_learns_and_says_so(
-    script, tmp_path: Path
+    script: Any, tmp_path: Path
 ) -> None:
     """As one of another version would be: the child is kept from finding dpsvm."""
     script("raise ImportError('built for another Python')\n", "dpsvm.py")
@@ -212,21 +215,21 @@ def test_another_python_without_dpsvm_keeps_scikit_learns_and_says_so(
     assert err == f"dpsvm run: warning: not in {sys.executable}: built for another Python\n"
 
 
-def test_a_script_that_patches_itself_is_told(script, tmp_path: Path) -> None:
+def test_a_script_that_patches_itself_is_told(script: Any, tmp_path: Path) -> None:
     name = script("import dpsvm\ndpsvm.patch_sklearn()\n")
     code, _, err = run(name, folder=tmp_path)
     assert code == 1
     assert err.splitlines()[-1].startswith("RuntimeError: scikit-learn is patched already")
 
 
-def test_a_script_may_unpatch(script, tmp_path: Path) -> None:
+def test_a_script_may_unpatch(script: Any, tmp_path: Path) -> None:
     name = script(
         "import dpsvm, sklearn.svm\ndpsvm.unpatch_sklearn()\nprint(sklearn.svm.SVC.__module__)\n"
     )
     assert run(name, folder=tmp_path) == (0, "sklearn.svm._classes\n", "")
 
 
-def test_a_hidden_sitecustomize_is_read(script, tmp_path: Path) -> None:
+def test_a_hidden_sitecustomize_is_read(script: Any, tmp_path: Path) -> None:
     script("import sys; sys.marked = True\n", "site/sitecustomize.py")
     name = script(
         "import sys\n"
@@ -241,7 +244,7 @@ def test_a_hidden_sitecustomize_is_read(script, tmp_path: Path) -> None:
     assert out.startswith("True")
 
 
-def test_a_hidden_sitecustomize_that_fails_is_reported_as_ever(script, tmp_path: Path) -> None:
+def test_a_hidden_sitecustomize_that_fails_is_reported_as_ever(script: Any, tmp_path: Path) -> None:
     script("import nothing_of_this_name\n", "site/sitecustomize.py")
     name = script("from sklearn.svm import SVC\n" + PRINT)
     paths = f"{tmp_path / 'site'}{os.pathsep}{HOME}"
@@ -252,7 +255,7 @@ def test_a_hidden_sitecustomize_that_fails_is_reported_as_ever(script, tmp_path:
     assert err == 2 * expected  # the command is a Python program, too
 
 
-def test_run_within_run_changes_nothing(script, tmp_path: Path) -> None:
+def test_run_within_run_changes_nothing(script: Any, tmp_path: Path) -> None:
     name = script(
         "import os, sys\n"
         "print(os.environ['PYTHONPATH'], flush=True)\n"
@@ -267,7 +270,7 @@ def test_run_within_run_changes_nothing(script, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-def test_ctrl_c_is_the_scripts_to_answer(script, tmp_path: Path) -> None:
+def test_ctrl_c_is_the_scripts_to_answer(script: Any, tmp_path: Path) -> None:
     name = script(
         "import sys\n"
         "from sklearn.svm import SVC\n"
@@ -285,7 +288,7 @@ def test_ctrl_c_is_the_scripts_to_answer(script, tmp_path: Path) -> None:
     assert (process.returncode, out, err) == (3, "answered\n", "")
 
 
-def test_verbose_tells_what_was_taken_over(script, tmp_path: Path) -> None:
+def test_verbose_tells_what_was_taken_over(script: Any, tmp_path: Path) -> None:
     name = script("from sklearn.svm import SVC\n")
     _, _, err = run(name, folder=tmp_path, DPSVM_VERBOSE="1")
     assert err.startswith("dpsvm: taken over: sklearn.svm.")
@@ -294,7 +297,7 @@ def test_verbose_tells_what_was_taken_over(script, tmp_path: Path) -> None:
     assert run(name, folder=tmp_path, DPSVM_VERBOSE="1") == (0, "no machine here\n", "")
 
 
-def test_in_the_source_folder(script, tmp_path: Path) -> None:
+def test_in_the_source_folder(script: Any, tmp_path: Path) -> None:
     """``python -m dpsvm`` finds the package in the current folder; the script's folder differs."""
     name = script("from sklearn.svm import SVC\n" + PRINT)
     code, out, err = run(str(tmp_path / name), folder=Path(HOME), PYTHONPATH="")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import _thread
 import threading
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -102,7 +104,7 @@ def test_dense_and_sparse_rows_give_the_same_bits(index: type, kernel: str) -> N
     np.testing.assert_array_equal(dense.rho, compressed.rho)
 
 
-def test_read_only_and_memory_mapped_arrays_are_accepted(tmp_path) -> None:
+def test_read_only_and_memory_mapped_arrays_are_accepted(tmp_path: Path) -> None:
     X, y = two_clouds()
     expected = fit(X, y).dual_coef
     np.save(tmp_path / "X.npy", X)
@@ -296,7 +298,9 @@ def test_decision_values_are_the_expansion() -> None:
 
 @pytest.mark.parametrize("columns", [40, 64, 150])
 @pytest.mark.parametrize("to_rows", [np.asarray, sparse.csr_array])
-def test_rows_of_zeros_and_ones_have_the_decision_values_of_any_rows(columns, to_rows) -> None:
+def test_rows_of_zeros_and_ones_have_the_decision_values_of_any_rows(
+    columns: int, to_rows: Any
+) -> None:
     """Their products are counted; one other entry among the queries, and they are multiplied."""
     random = np.random.default_rng(columns)
     X = (random.random((130, columns)) < 0.3).astype(np.float64)

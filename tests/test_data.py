@@ -18,16 +18,10 @@ from sklearn.datasets import load_svmlight_file
 
 from dpsvm.data import LibsvmFormatError, dump_libsvm, format_libsvm, load_libsvm, open_text
 
-MALFORMED = Path(__file__).parent / "malformed"
 COMPRESS = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 TEXT = b"+1 1:0.5 3:-2\n-1 2:1e-3\n"
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
-
-
-def expected_errors() -> list[tuple[str, str]]:
-    lines = (MALFORMED / "data.tsv").read_text().splitlines()[1:]
-    return [(name, error) for name, error in (line.split("\t") for line in lines)]
 
 
 def write(folder: Path, text: bytes, name: str = "data") -> Path:
@@ -66,20 +60,6 @@ def test_a_damaged_stream_names_the_file(suffix: str, damage: str, tmp_path: Pat
     assert str(caught.value).startswith(f"{path}")
     if caught.value.line is None:
         assert f"the {suffix} stream is damaged" in caught.value.reason
-
-
-@pytest.mark.parametrize(("name", "error"), expected_errors())
-def test_a_malformed_file_is_rejected_with_its_line_and_reason(name: str, error: str) -> None:
-    path = MALFORMED / "data" / name
-    with pytest.raises(LibsvmFormatError) as caught:
-        load_libsvm(path)
-    separator = ":" if caught.value.line is not None else ": "
-    assert str(caught.value) == f"{path}{separator}{error}"
-
-
-def test_every_malformed_file_is_in_the_table() -> None:
-    names = sorted(path.name for path in (MALFORMED / "data").iterdir())
-    assert names == [name for name, _ in expected_errors()]
 
 
 def test_the_error_survives_pickling() -> None:

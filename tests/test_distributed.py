@@ -12,7 +12,7 @@ from dpsvm import PrivacyLeakWarning
 from dpsvm.admm import SharingADMMClassifier
 
 
-def test_a_pickled_history_of_a_private_run_holds_nothing_outside_the_guarantee():
+def test_a_pickled_history_of_a_private_run_holds_nothing_outside_the_guarantee() -> None:
     blocks, y = make_problem(6)
     bounds = {"data_norm": 3.0, "radius": 2.0, "target_bound": 3.0}
     private = SharingADMMClassifier(privacy="row", epsilon=1.0, delta=1e-5, rounds=3, **bounds)

@@ -401,20 +401,20 @@ def figures_on_the_data(model: Any) -> list[float]:
 
 # All of them keep it
 
+LINES = (
+    charges_once_before_it_draws,
+    charges_at_least_what_it_states,
+    copies_charge_the_same_ledger,
+    a_refusal_leaves_no_charge,
+    a_seed_marks_the_guarantee,
+    states_an_epsilon_for_what_it_covers,
+)
+
 
 @every_case
-def test_the_charge_comes_once_and_before_any_draw(case: Case, tmp_path: Any) -> None:
-    charges_once_before_it_draws(case, tmp_path)
-
-
-@every_case
-def test_what_is_charged_covers_what_is_stated(case: Case, tmp_path: Any) -> None:
-    charges_at_least_what_it_states(case, tmp_path)
-
-
-@every_case
-def test_clones_and_pickles_charge_the_same_ledger(case: Case, tmp_path: Any) -> None:
-    copies_charge_the_same_ledger(case, tmp_path)
+@pytest.mark.parametrize("line", LINES, ids=lambda line: line.__name__)
+def test_every_private_estimator(line: Callable[..., None], case: Case, tmp_path: Any) -> None:
+    line(case, tmp_path)
 
 
 @every_case
@@ -428,21 +428,6 @@ def test_a_search_is_charged_for_every_fit_and_warned_of_once(
 @pytest.mark.parametrize("name", ONE_OF_EACH)
 def test_a_parallel_search_that_refits_nothing_is_warned_of_too(name: str, tmp_path: Any) -> None:
     parallel_searches_without_a_refit_are_warned_of(CASES[name], tmp_path)
-
-
-@every_case
-def test_a_refused_fit_is_not_charged(case: Case, tmp_path: Any) -> None:
-    a_refusal_leaves_no_charge(case, tmp_path)
-
-
-@every_case
-def test_noise_from_a_seed_is_a_fact_of_the_guarantee(case: Case, tmp_path: Any) -> None:
-    a_seed_marks_the_guarantee(case, tmp_path)
-
-
-@every_case
-def test_an_epsilon_covers_what_it_stands_on(case: Case, tmp_path: Any) -> None:
-    states_an_epsilon_for_what_it_covers(case, tmp_path)
 
 
 @pytest.mark.parametrize("case", [*CASES.values(), PAPER], ids=[*CASES, "paper"])

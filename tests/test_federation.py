@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -521,41 +522,46 @@ def test_a_finished_run_is_not_run_again(tmp_path: Path) -> None:
     assert "is over for lab" in parties[1].handle(question).text("reason")
 
 
-@every_private_run
-def test_a_deleted_ledger_is_refused(name: str, tmp_path: Path) -> None:
-    world = World.of(tmp_path, name)
-    assert interrupted(world, "lab", "after snapshot", 2)
-    world.ledger("lab").unlink()
-    with pytest.raises(FileNotFoundError, match="no such ledger"):
-        run(world)
-
-
-@every_private_run
-def test_a_ledger_that_was_begun_anew_is_refused(name: str, tmp_path: Path) -> None:
-    world = World.of(tmp_path, name)
-    assert interrupted(world, "lab", "after snapshot", 2)
-    world.ledger("lab").unlink()
-    again = {"neighbouring": world.relation, "path": world.ledger("lab"), "create": True}
+def begin_ledger_anew(world: World, site: str) -> None:
+    world.ledger(site).unlink()
+    again = {"neighbouring": world.relation, "path": world.ledger(site), "create": True}
     BudgetAccountant(100.0, 1e-4, **again)
-    with pytest.raises(StoreError, match="does not hold the charge of run run-1"):
-        run(world)
 
 
 @every_private_run
-def test_a_deleted_snapshot_of_a_charged_run_is_refused(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("lose", "error", "told"),
+    [
+        (lambda world: world.ledger("lab").unlink(), FileNotFoundError, "no such ledger"),
+        (
+            lambda world: begin_ledger_anew(world, "lab"),
+            StoreError,
+            "does not hold the charge of run run-1",
+        ),
+        (
+            lambda world: (world.state("lab") / "run-1" / "snapshot").unlink(),
+            StoreError,
+            "its snapshot is lost",
+        ),
+        (
+            lambda world: (world.state("lab") / "run-1" / "noise.key").unlink(),
+            StoreError,
+            "the key of a run that has begun is lost",
+        ),
+    ],
+    ids=["a ledger", "a ledger begun anew", "a snapshot", "a noise key"],
+)
+def test_what_a_charged_run_has_lost_is_missed(
+    name: str,
+    lose: Callable[[World], None],
+    error: type[Exception],
+    told: str,
+    tmp_path: Path,
+) -> None:
     world = World.of(tmp_path, name)
     assert interrupted(world, "lab", "after snapshot", 2)
-    (world.state("lab") / "run-1" / "snapshot").unlink()
-    with pytest.raises(StoreError, match="its snapshot is lost"):
-        run(world)
-
-
-@every_private_run
-def test_a_deleted_noise_key_of_a_begun_run_is_refused(name: str, tmp_path: Path) -> None:
-    world = World.of(tmp_path, name)
-    assert interrupted(world, "lab", "after snapshot", 2)
-    (world.state("lab") / "run-1" / "noise.key").unlink()
-    with pytest.raises(StoreError, match="the key of a run that has begun is lost"):
+    lose(world)
+    with pytest.raises(error, match=told):
         run(world)
 
 
@@ -585,9 +591,7 @@ def test_a_label_owner_that_lost_its_folder_does_not_release_its_labels_again(
 def test_a_label_owner_whose_ledger_was_begun_anew_is_refused(tmp_path: Path) -> None:
     world = World.of(tmp_path, "frank-wolfe, private")
     assert interrupted(world, "hub", "after snapshot", 3)
-    world.ledger("hub").unlink()
-    again = {"neighbouring": world.relation, "path": world.ledger("hub"), "create": True}
-    BudgetAccountant(100.0, 1e-4, **again)
+    begin_ledger_anew(world, "hub")
     with pytest.raises(StoreError, match="does not hold the charge of run run-1"):
         run(world)
 

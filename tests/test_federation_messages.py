@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from bench.federation import federation_fuzz as fuzzing
+from bench.federation import sites
 from dpsvm.federation import FIELDS, Message, MessageError, RunFolder
 from dpsvm.federation import frames as frames_module
 from dpsvm.federation.frames import LARGEST, MAGIC, FrameError, pack, unpack
 from dpsvm.federation.messages import FROM_PARTY, Numbers, Value, refusal
-
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.append(str(ROOT / "bench"))
-fuzzing: Any = importlib.import_module("federation_fuzz")
-sites: Any = importlib.import_module("federation_sites")
 
 PRICE = Message("r", 1, "price", {"price": np.ones(2)}, {"rho": 0.5, "keep": True})
 

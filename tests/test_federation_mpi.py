@@ -6,23 +6,20 @@ import importlib
 import importlib.util
 import os
 import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import Queue
 from typing import Any
 
 import pytest
+from benches import BENCH
 
 import dpsvm
+from bench.federation import sites
 from dpsvm.federation import InProcessRunner, Party
 from dpsvm.federation.frames import LARGEST
 from dpsvm.federation.mpi import MpiRunner, take_part
 from dpsvm.federation.store import no_phase
-
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.append(str(ROOT / "bench"))
-sites: Any = importlib.import_module("federation_sites")
 
 with_mpi = pytest.mark.skipif(
     importlib.util.find_spec("mpi4py") is None,
@@ -101,7 +98,7 @@ def test_ranks_give_the_bytes_of_one_process(algorithm: str, tmp_path: Path) -> 
 @with_mpi
 def test_a_killed_run_is_resumed_to_the_same_bytes(wanted: Any, tmp_path: Path) -> None:
     problem = sites.make_problem(tmp_path / "sites", "sharing", rows=ROWS)
-    driver = str(ROOT / "bench" / "federation_driver.py")
+    driver = str(BENCH / "federation" / "driver.py")
     assert launch(driver, "--kill", "2:during snapshot:4", *problem.files).returncode != 0
     assert list(problem.run_folder("lab").glob(".dpsvm-*"))
     done = launch(driver, "--resume", *problem.files)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benches import report_of
 
-import dpsvm
 from dpsvm.federation import (
     Coordinator,
     InProcessRunner,
@@ -26,7 +23,6 @@ from dpsvm.federation import (
 )
 from dpsvm.federation.nvflare_export import CONTROLLER, EXECUTOR, TASK, export
 
-BENCH = Path(__file__).resolve().parent.parent / "bench"
 JOB = Job("heart-1", "sharing", ("clinic", "lab"), "clinic", {"rounds": 3}, ids=False)
 GREET = {"version": 1, "job": JOB.digest}
 
@@ -264,14 +260,6 @@ def test_an_aborted_job_waits_for_nobody(tmp_path: Path) -> None:
 
 @needs_nvflare
 def test_a_run_over_mutual_tls_has_the_bytes_of_one_process() -> None:
-    home = str(Path(dpsvm.__path__[0]).parent)
-    done = subprocess.run(
-        [sys.executable, str(BENCH / "federation_nvflare.py"), "--quick"],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": home},
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "same bytes as in-process: 1 of 1" in done.stdout
-    assert "no process is left when the federation has stopped  0 left  yes" in done.stdout
+    report = report_of("federation/federation_nvflare.py", "--quick")
+    assert "same bytes as in-process: 1 of 1" in report
+    assert "no process is left when the federation has stopped  0 left  yes" in report

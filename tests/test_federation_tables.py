@@ -49,7 +49,7 @@ def table(**content: Any) -> Any:
 # CSV
 
 
-def test_rows_are_sorted_by_id():
+def test_rows_are_sorted_by_id() -> None:
     found = table(id="patient", label="state")
     assert found.ids == ("p1", "p2", "p3")
     assert found.names == ("age", "bmi")
@@ -58,20 +58,20 @@ def test_rows_are_sorted_by_id():
     assert found.columns.flags.c_contiguous
 
 
-def test_without_ids_rows_stay_as_they_lie():
+def test_without_ids_rows_stay_as_they_lie() -> None:
     found = table(columns=["bmi", "age"], label="state")
     assert found.ids is None
     assert found.columns.tolist() == [[1.5, 40], [-0.2, 50], [0.5, 60]]
 
 
-def test_numbers_are_labels_where_all_are():
+def test_numbers_are_labels_where_all_are() -> None:
     Path("lab.csv").write_text("x,y\n1,1\n2,-1.0\n")
     assert table(label="y").labels.tolist() == [1.0, -1.0]
     Path("lab.csv").write_text("x,y\n1,1\n2,b\n")
     assert table(label="y").labels.tolist() == ["1", "b"]
 
 
-def test_labels_and_columns_only_if_they_are_asked_for():
+def test_labels_and_columns_only_if_they_are_asked_for() -> None:
     asked = source(id="patient", label="state")
     assert asked.read(labels=False).labels is None
     owner = asked.read(labels=True, columns=False)
@@ -82,7 +82,7 @@ def test_labels_and_columns_only_if_they_are_asked_for():
     assert asked.read(labels=True).columns.shape == (2, 0)
 
 
-def test_a_column_that_is_not_wanted_need_not_hold_numbers():
+def test_a_column_that_is_not_wanted_need_not_hold_numbers() -> None:
     Path("lab.csv").write_text("patient,name,age\np1,Ann,4\n")
     assert table(id="patient", columns=["age"]).columns.tolist() == [[4]]
     Path("owner.csv").write_text("patient,name,state\np1,Ann,4\n")
@@ -90,14 +90,14 @@ def test_a_column_that_is_not_wanted_need_not_hold_numbers():
     assert owner.read(labels=True, columns=False).labels.tolist() == [4]
 
 
-def test_every_kth_row_of_the_sorted():
+def test_every_kth_row_of_the_sorted() -> None:
     found = table(id="patient", label="state", rows=[1, 2])
     assert found.ids == ("p2",)
     assert found.columns.tolist() == [[40, 1.5]]
     assert found.labels.tolist() == ["ill"]
 
 
-def test_quotes_line_ends_marks_and_compression():
+def test_quotes_line_ends_marks_and_compression() -> None:
     Path("lab.csv").write_bytes(b'\xef\xbb\xbf"patient","a,b"\r\n"p""1",2\r\n')
     found = table(id="patient")
     assert found.ids == ('p"1',)
@@ -132,7 +132,7 @@ def test_quotes_line_ends_marks_and_compression():
         ("patient,a\n", "the file has no rows"),
     ],
 )
-def test_what_is_wrong_is_told_with_file_and_line(text, told):
+def test_what_is_wrong_is_told_with_file_and_line(text: str, told: str) -> None:
     Path("lab.csv").write_text(text)
     with pytest.raises(ValueError, match=f"lab.csv: {told}"):
         table(id="patient")
@@ -146,29 +146,29 @@ def test_what_is_wrong_is_told_with_file_and_line(text, told):
         ("1,nan\n", "'y' holds a label that is not a finite number"),
     ],
 )
-def test_labels_are_there_and_finite(rows, told):
+def test_labels_are_there_and_finite(rows: str, told: str) -> None:
     Path("lab.csv").write_text(f"x,y\n{rows}")
     with pytest.raises(ValueError, match=told):
         table(label="y")
 
 
-def test_bytes_that_are_no_text_are_told():
+def test_bytes_that_are_no_text_are_told() -> None:
     Path("lab.csv").write_bytes(b"patient,a\np1,1\np\xff,2\n")
     with pytest.raises(ValueError, match=r"lab.csv: line 3: 'utf-8' codec"):
         table(id="patient")
 
 
-def test_labels_that_nobody_named_are_refused():
+def test_labels_that_nobody_named_are_refused() -> None:
     with pytest.raises(ValueError, match="does not say which column is the label"):
         source(id="patient").read(labels=True)
 
 
-def test_ids_and_labels_are_no_columns():
+def test_ids_and_labels_are_no_columns() -> None:
     with pytest.raises(ValueError, match="ids and labels cannot be among the columns"):
         table(id="patient", columns=["patient", "age"])
 
 
-def test_new_samples_have_the_same_columns_and_need_no_labels():
+def test_new_samples_have_the_same_columns_and_need_no_labels() -> None:
     new = source(id="patient", label="state").another({"file": "new.csv"}, Path())
     Path("new.csv").write_text("age,patient,bmi\n1,p9,2\n")
     assert new.read(labels=False).columns.tolist() == [[1, 2]]
@@ -181,7 +181,7 @@ def test_new_samples_have_the_same_columns_and_need_no_labels():
 # LIBSVM text
 
 
-def test_libsvm_text_is_cut_by_index():
+def test_libsvm_text_is_cut_by_index() -> None:
     found = table(file="lab.txt", n_features=5, columns=[[3, 4], [1, 1]])
     assert sparse.issparse(found.columns)
     assert found.columns.toarray().tolist() == [[2, 0, 0.5], [0, 0, 0], [0, 3, -1], [1, 0, 0]]
@@ -208,7 +208,7 @@ def test_libsvm_text_is_cut_by_index():
         ({"rows": [9, 1]}, r"the file has no rows among rows = \[9, 1\]"),
     ],
 )
-def test_libsvm_text_that_does_not_fit_is_refused(content, told):
+def test_libsvm_text_that_does_not_fit_is_refused(content: dict[str, Any], told: str) -> None:
     with pytest.raises(ValueError, match=told):
         table(file="lab.txt", **content)
 
@@ -231,7 +231,7 @@ def test_libsvm_text_that_does_not_fit_is_refused(content, told):
         ({"colums": ["age"]}, "unknown key 'colums'"),
     ],
 )
-def test_settings_of_a_table_are_checked(content, told):
+def test_settings_of_a_table_are_checked(content: dict[str, Any], told: str) -> None:
     with pytest.raises(ValueError, match=told):
         source(**content)
 
@@ -257,7 +257,7 @@ def job(**more: Any) -> Job:
     return Job(**(terms | more))
 
 
-def test_paths_are_relative_to_the_file(tmp_path, monkeypatch):
+def test_paths_are_relative_to_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     full_site()
     monkeypatch.chdir("/")
     found = SiteConfig.load(tmp_path / "site.toml")
@@ -265,7 +265,7 @@ def test_paths_are_relative_to_the_file(tmp_path, monkeypatch):
     assert found.state == tmp_path / "state"
 
 
-def test_the_owner_has_labels_and_rows_and_no_columns():
+def test_the_owner_has_labels_and_rows_and_no_columns() -> None:
     owner = full_site().owner(job())
     assert (owner.rows, owner.columns, owner.features) == (3, 0, None)
     assert owner.labels.tolist() == ["well", "ill", "ill"]
@@ -291,12 +291,12 @@ def test_the_owner_has_labels_and_rows_and_no_columns():
         ("name = 'lab'\nname = 'lab'", "not TOML"),
     ],
 )
-def test_a_site_file_is_checked(text, told):
+def test_a_site_file_is_checked(text: str, told: str) -> None:
     with pytest.raises(ValueError, match=f"site.toml: .*{told}"):
         site(text)
 
 
-def test_a_site_can_refuse_all_that_is_not_private():
+def test_a_site_can_refuse_all_that_is_not_private() -> None:
     text = "name = 'lab'\nstate = 's'\nprivate = true\n[data]\nfile = 'lab.csv'\nlabel = 'state'"
     member = site(text + "\ncolumns = ['age']").site(job(ids=False), labels=False)
     party = Party(job(ids=False), member, MemoryStore())
@@ -306,7 +306,7 @@ def test_a_site_can_refuse_all_that_is_not_private():
         site("name = 'lab'\nstate = 's'\nprivate = 'yes'")
 
 
-def test_ids_without_a_salt_are_refused():
+def test_ids_without_a_salt_are_refused() -> None:
     bare = site(
         'name = "lab"\nstate = "state"\n[data]\nfile = "lab.csv"\nid = "patient"\nlabel = "state"\n'
     )
@@ -314,7 +314,7 @@ def test_ids_without_a_salt_are_refused():
         bare.site(job(), labels=False)
 
 
-def test_a_salt_is_long_and_stays_out_of_the_settings():
+def test_a_salt_is_long_and_stays_out_of_the_settings() -> None:
     Path("salt.txt").write_text("0123456789abcdef\n")
     assert full_site(salt_file="salt.txt").salt == "0123456789abcdef"
     Path("salt.txt").write_text("0123456789")
@@ -324,7 +324,7 @@ def test_a_salt_is_long_and_stays_out_of_the_settings():
         full_site(salt_file="absent.txt")
 
 
-def test_what_a_job_asks_of_a_site_must_be_there():
+def test_what_a_job_asks_of_a_site_must_be_there() -> None:
     with pytest.raises(Refusal, match=r"lab has no \[data\]"):
         site("name = 'lab'\nstate = 's'").member(job())
     keep_model({"weights": [1.0, 2.0], "features": ["age", "bmi"]})
@@ -353,7 +353,7 @@ def test_what_a_job_asks_of_a_site_must_be_there():
         ({"data_norm": True}, "says True"),
     ],
 )
-def test_bounds_are_those_that_were_agreed(said, told):
+def test_bounds_are_those_that_were_agreed(said: dict[str, Any], told: str) -> None:
     text = "name = 'lab'\nstate = 's'\n[bounds]\ndata_norm = 1"
     site(text).check(job(settings={"data_norm": 1.0}))
     site(text).check(job(algorithm="predict", settings={"model": "r"}))
@@ -368,7 +368,7 @@ def keep_model(model: dict[str, Any]) -> None:
     (where / "model.json").write_text(json.dumps(content))
 
 
-def test_new_samples_are_read_in_the_columns_of_the_model():
+def test_new_samples_are_read_in_the_columns_of_the_model() -> None:
     keep_model({"weights": [1.0, 2.0], "intercept": 0.0, "features": ["bmi", "age"]})
     Path("new.csv").write_text("age,extra,bmi,patient\n1,9,2,p9\n")
     full_site()
@@ -380,7 +380,7 @@ def test_new_samples_are_read_in_the_columns_of_the_model():
     assert found.model["weights"] == [1.0, 2.0]
 
 
-def test_new_samples_of_libsvm_text_must_have_the_models_columns():
+def test_new_samples_of_libsvm_text_must_have_the_models_columns() -> None:
     keep_model({"weights": [0.0] * 4, "intercept": 0.0, "features": ["1", "2", "3", "4"]})
     Path("new.txt").write_text("0 1:1 6:1\n")
     text = "name = 'lab'\nstate = 'state'\n[data]\nfile = 'lab.txt'\n{}[predict]\nfile = 'new.txt'"
@@ -391,7 +391,7 @@ def test_new_samples_of_libsvm_text_must_have_the_models_columns():
     assert found.table.toarray().tolist() == [[1, 0, 0, 0]]
 
 
-def test_a_site_that_is_refused_lets_go_of_its_run():
+def test_a_site_that_is_refused_lets_go_of_its_run() -> None:
     BudgetAccountant(1.0, path="ledger", create=True).spend(
         0.5, label="federation run r at lab as party, noise key 0123456789abcdef"
     )
@@ -406,7 +406,7 @@ def test_a_site_that_is_refused_lets_go_of_its_run():
     RunFolder("state/party", "r").close()
 
 
-def test_a_copy_of_a_folder_takes_no_lock_and_changes_nothing():
+def test_a_copy_of_a_folder_takes_no_lock_and_changes_nothing() -> None:
     with RunFolder("state", "r") as store:
         store.key(begun=False)
         store.save({"round": 1, "weights": np.array([0.5])})

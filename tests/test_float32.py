@@ -1,4 +1,4 @@
-"""float32 rows give what the same numbers give in float64; the whole table is bench/float32.py."""
+"""float32 rows give what the same numbers give in float64: all of them in bench/core/float32.py."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import combinations, product
+from typing import Any
 
 import clarabel
 import numpy as np
@@ -57,7 +58,7 @@ SETS = [
 
 
 @pytest.mark.parametrize("domain", SETS, ids=lambda one: type(one).__name__)
-def test_an_oracle_finds_a_point_of_its_set_that_no_other_beats(domain):
+def test_an_oracle_finds_a_point_of_its_set_that_no_other_beats(domain: Any) -> None:
     rng = np.random.default_rng(0)
     start = domain.start()
     assert domain.contains(start)
@@ -74,7 +75,7 @@ def test_an_oracle_finds_a_point_of_its_set_that_no_other_beats(domain):
     assert domain.contains(domain.lmo(np.zeros(domain.dimension)))
 
 
-def test_the_oracle_of_the_l1_ball_is_that_of_a_linear_program():
+def test_the_oracle_of_the_l1_ball_is_that_of_a_linear_program() -> None:
     rng = np.random.default_rng(1)
     for _ in range(20):
         g = rng.standard_normal(5)
@@ -83,7 +84,9 @@ def test_the_oracle_of_the_l1_ball_is_that_of_a_linear_program():
 
 
 @pytest.mark.parametrize("domain", SETS, ids=lambda one: type(one).__name__)
-def test_curvatures_of_blocks_bound_all_differences_and_are_reached_at_vertices(domain):
+def test_curvatures_of_blocks_bound_all_differences_and_are_reached_at_vertices(
+    domain: Any,
+) -> None:
     rng = np.random.default_rng(2)
     for i, b in enumerate(domain.blocks):
         size = b.stop - b.start
@@ -120,7 +123,7 @@ SAMPLINGS = [
 
 
 @pytest.mark.parametrize("sampling", SAMPLINGS, ids=lambda one: type(one).__name__)
-def test_blocks_and_pairs_are_drawn_with_their_probabilities(sampling):
+def test_blocks_and_pairs_are_drawn_with_their_probabilities(sampling: Any) -> None:
     rng = np.random.default_rng(0)
     b = len(sampling.marginals)
     both, draws = np.zeros((b, b)), DRAWS // 10
@@ -140,7 +143,7 @@ def test_blocks_and_pairs_are_drawn_with_their_probabilities(sampling):
             assert level > LEVEL / b**2
 
 
-def test_tau_nice_sets_are_all_alike():
+def test_tau_nice_sets_are_all_alike() -> None:
     rng = np.random.default_rng(1)
     sets = {S: 0 for S in combinations(range(5), 2)}
     for _ in range(DRAWS // 4):
@@ -148,7 +151,7 @@ def test_tau_nice_sets_are_all_alike():
     assert chisquare(list(sets.values())).pvalue > LEVEL
 
 
-def test_the_marginal_of_a_distributed_sampling_is_not_its_square():
+def test_the_marginal_of_a_distributed_sampling_is_not_its_square() -> None:
     # K tau / d = 1/2 for 2 parties of 4 blocks with tau = 2; a table that squares it says 1/4.
     sampling, rng = Distributed([4, 4], 2), np.random.default_rng(0)
     share = np.mean([0 in sampling.draw(rng) for _ in range(2000)])
@@ -157,7 +160,7 @@ def test_the_marginal_of_a_distributed_sampling_is_not_its_square():
     assert chisquare([2000 * share, 2000 * (1 - share)], [500, 1500]).pvalue < LEVEL
 
 
-def test_importance_is_in_proportion_up_to_one():
+def test_importance_is_in_proportion_up_to_one() -> None:
     sampling = by_importance([1.0, 2.0, 3.0, 100.0], 2.0)
     assert sampling.marginals == pytest.approx([1 / 6, 1 / 3, 1 / 2, 1.0])
     assert sampling.marginals.sum() == pytest.approx(2.0)
@@ -174,8 +177,8 @@ def test_importance_is_in_proportion_up_to_one():
     ids=["box", "balls"],
 )
 def test_the_curvature_by_enumeration_is_that_of_its_definition_and_below_the_bounds(
-    domain, sampling
-):
+    domain: Any, sampling: Any
+) -> None:
     rng = np.random.default_rng(3)
     A = rng.standard_normal((9, domain.dimension))
     f = LeastSquares(A, rng.standard_normal(9))
@@ -197,7 +200,7 @@ def test_the_curvature_by_enumeration_is_that_of_its_definition_and_below_the_bo
     assert mean <= exact * (1 + 1e-12)
 
 
-def test_a_factor_on_part_of_the_bracket_would_make_the_curvature_infinite():
+def test_a_factor_on_part_of_the_bracket_would_make_the_curvature_infinite() -> None:
     """Printed, 2/g^2 multiplies f(x + g (s - x)_S) - f(x) alone."""
     f, x, s = LeastSquares(np.eye(2), [1.0, 1.0]), np.array([1.0, 0.0]), np.array([0.0, 1.0])
     whole, part = [], []
@@ -210,7 +213,7 @@ def test_a_factor_on_part_of_the_bracket_would_make_the_curvature_infinite():
     assert abs(part[2]) > 50 * abs(part[1]) > 50 * abs(part[0])
 
 
-def test_where_there_is_too_much_to_enumerate_a_bound_is_taken():
+def test_where_there_is_too_much_to_enumerate_a_bound_is_taken() -> None:
     H = make_quadratic(d=30).hessian()
     box = Box(np.zeros(30), np.ones(30))
     assert enumerated_curvature(H, box, TauNice(30, 3)) is None
@@ -222,7 +225,7 @@ def test_where_there_is_too_much_to_enumerate_a_bound_is_taken():
     assert list(curvature_bounds(H, L2Ball(30), unknown)) == ["whole"]
 
 
-def test_of_a_single_block_the_curvature_is_known_without_enumeration():
+def test_of_a_single_block_the_curvature_is_known_without_enumeration() -> None:
     H = make_quadratic(d=30).hessian()
     for domain, p in ((L1Ball(30, 2.0), 1.0), (Simplex(30), 0.5), (L2Ball(30), 1.0)):
         exact = enumerated_curvature(H, domain, Independent([p]))
@@ -247,7 +250,7 @@ FIVE = {
 
 
 @pytest.mark.parametrize("name", FIVE)
-def test_the_bound_of_theorem_1_holds(name):
+def test_the_bound_of_theorem_1_holds(name: str) -> None:
     f, box = make_quadratic(), Box(np.zeros(8), np.ones(8))
     best = lsq_linear(f.matrix, f.target, (0.0, 1.0), method="bvls", tol=1e-14)
     least = f.value(best.x)
@@ -271,7 +274,7 @@ def test_the_bound_of_theorem_1_holds(name):
     assert exact(0) <= 2 * bounds[0]
 
 
-def test_an_inexact_oracle_stays_within_the_bound_for_its_inexactness():
+def test_an_inexact_oracle_stays_within_the_bound_for_its_inexactness() -> None:
     f, box, sampling, rho = make_quadratic(1), Box(np.zeros(8), np.ones(8)), TauNice(8, 2), 1.0
     curvature = expected_curvature(f.hessian(), box, sampling)
 
@@ -312,7 +315,7 @@ def recurrence(A, y, eta, steps):
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array, sparse.csc_array])
-def test_kept_gradients_give_the_iterates_of_those_computed_anew(kind):
+def test_kept_gradients_give_the_iterates_of_those_computed_anew(kind: Any) -> None:
     A, y = make_lasso(n=200, d=30)
     points = []
     f = LeastSquares(kind(A), y)
@@ -327,7 +330,9 @@ def test_kept_gradients_give_the_iterates_of_those_computed_anew(kind):
     assert np.max(np.abs(plain.x - found.x)) < 1e-12
 
 
-def test_where_there_is_no_room_gram_columns_are_computed_anew(monkeypatch):
+def test_where_there_is_no_room_gram_columns_are_computed_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     A, y = make_lasso(n=200, d=30)
     kept = minimize(LeastSquares(A, y), L1Ball(30, 0.8), max_iter=100)
     monkeypatch.setattr("dpsvm.frank_wolfe.objectives.MOST_KEPT", 2 * 30)
@@ -340,7 +345,7 @@ def test_where_there_is_no_room_gram_columns_are_computed_anew(monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore:scipy.misc is deprecated:DeprecationWarning")
-def test_copt_takes_the_same_steps():
+def test_copt_takes_the_same_steps() -> None:
     copt = pytest.importorskip("copt")
     A, y = make_lasso(n=50, d=10)
     f, points = LeastSquares(A, y), []
@@ -364,7 +369,7 @@ def test_copt_takes_the_same_steps():
         assert np.max(np.abs(np.array(points) - ours)) < 1e-14
 
 
-def test_all_blocks_at_once_are_frank_wolfe():
+def test_all_blocks_at_once_are_frank_wolfe() -> None:
     A, y = make_lasso(n=50, d=10)
     f = LeastSquares(A, y)
     box = Box(np.full(10, -0.5), np.full(10, 0.25))
@@ -377,7 +382,7 @@ def test_all_blocks_at_once_are_frank_wolfe():
             assert np.allclose(whole.history["gap"], blocks.history["gap"], atol=1e-12)
 
 
-def test_one_block_at_a_time_has_the_step_of_lacoste_julien():
+def test_one_block_at_a_time_has_the_step_of_lacoste_julien() -> None:
     f, box = make_quadratic(2), Box(np.zeros(8), np.ones(8))
     settings = {"max_iter": 100, "random_state": 3}
     ours = minimize_blocks(f, box, uniform_serial(8), **settings)
@@ -387,7 +392,7 @@ def test_one_block_at_a_time_has_the_step_of_lacoste_julien():
     assert box.contains(wang.x)
 
 
-def test_the_gap_bounds_how_far_a_point_is_from_the_best():
+def test_the_gap_bounds_how_far_a_point_is_from_the_best() -> None:
     A, y = make_lasso(1)
     f = LeastSquares(A, y)
     best = minimize(f, L1Ball(12, 0.6), step="line-search", max_iter=5000, tol=1e-9)
@@ -398,7 +403,7 @@ def test_the_gap_bounds_how_far_a_point_is_from_the_best():
     assert np.all(falling <= 1e-15)
 
 
-def test_the_lasso_of_scikit_learn_has_the_same_objective():
+def test_the_lasso_of_scikit_learn_has_the_same_objective() -> None:
     A, y = make_lasso(2, n=80, d=15)
     other = Lasso(alpha=0.02, fit_intercept=False, tol=1e-12, max_iter=100_000).fit(A, y)
     eta = float(np.abs(other.coef_).sum())
@@ -408,7 +413,7 @@ def test_the_lasso_of_scikit_learn_has_the_same_objective():
     assert 0 <= found.value - f.value(other.coef_) + 1e-12 <= found.gap + 2e-12
 
 
-def test_pairwise_steps_end_at_the_lasso_of_scikit_learn_to_many_digits():
+def test_pairwise_steps_end_at_the_lasso_of_scikit_learn_to_many_digits() -> None:
     A, y = make_lasso(2, n=80, d=15)
     other = Lasso(alpha=0.02, fit_intercept=False, tol=1e-14, max_iter=100_000).fit(A, y)
     f, ball = LeastSquares(A, y), L1Ball(15, float(np.abs(other.coef_).sum()))
@@ -430,7 +435,7 @@ def test_pairwise_steps_end_at_the_lasso_of_scikit_learn_to_many_digits():
     assert all(ball.contains(x) for x in points)
 
 
-def test_pairwise_steps_leave_where_they_began():
+def test_pairwise_steps_leave_where_they_began() -> None:
     """From any point of the set, and on a simplex, whose start is no vertex either."""
     f = make_quadratic(5)
     least = minimize(f, Simplex(8, 0.7), step="pairwise", tol=1e-12).x
@@ -444,7 +449,7 @@ def test_pairwise_steps_leave_where_they_began():
         minimize(f, L2Ball(8), step="pairwise")
 
 
-def test_entries_that_are_stored_in_parts_are_added_up():
+def test_entries_that_are_stored_in_parts_are_added_up() -> None:
     A, y = make_lasso(n=50, d=6)
     parts = sparse.csr_array((np.repeat(A.ravel() / 2, 2), np.repeat(np.tile(range(6), 50), 2),
                               np.arange(0, 601, 12)), shape=A.shape)  # fmt: skip
@@ -458,7 +463,7 @@ def test_entries_that_are_stored_in_parts_are_added_up():
 
 
 @pytest.mark.parametrize("step", ["line-search", "diminishing", "pairwise"])
-def test_what_is_kept_does_not_drift_from_what_is_true(step):
+def test_what_is_kept_does_not_drift_from_what_is_true(step: str) -> None:
     rng = np.random.default_rng(7)
     A = rng.standard_normal((30, 8)) + 1e6
     f, ball = LeastSquares(A, rng.standard_normal(30)), L1Ball(8, 0.65)
@@ -468,7 +473,7 @@ def test_what_is_kept_does_not_drift_from_what_is_true(step):
     assert found.gap == pytest.approx(float((found.x - ball.lmo(g)) @ g), rel=0.01, abs=1e-3)
 
 
-def test_after_many_exchanges_what_is_kept_is_still_exact():
+def test_after_many_exchanges_what_is_kept_is_still_exact() -> None:
     rng = np.random.default_rng(6)
     A = rng.standard_normal((40, 60)) * 10.0 ** rng.uniform(-2, 2, 60)
     f, ball = LeastSquares(A, rng.standard_normal(40)), L1Ball(60, 5.0)
@@ -478,7 +483,7 @@ def test_after_many_exchanges_what_is_kept_is_still_exact():
     assert found.gap == pytest.approx(float((found.x - ball.lmo(g)) @ g), abs=1e-9)
 
 
-def test_a_conic_solver_finds_the_same_over_a_product_of_balls():
+def test_a_conic_solver_finds_the_same_over_a_product_of_balls() -> None:
     A, y = make_lasso(3, n=40, d=7)
     f, sizes, radii = LeastSquares(A, y), [3, 4], [0.2, 0.4]
     # x = a - b, a and b from 0 on, and the sums of both at most the radius, block by block.
@@ -509,7 +514,7 @@ def test_a_conic_solver_finds_the_same_over_a_product_of_balls():
     assert -1e-8 <= above <= min(found.gap, 2e-5)
 
 
-def test_a_callback_sees_every_iteration_and_may_end_the_run():
+def test_a_callback_sees_every_iteration_and_may_end_the_run() -> None:
     f, seen = make_quadratic(), []
     box = Box(np.zeros(8), np.ones(8))
 
@@ -528,7 +533,7 @@ def test_a_callback_sees_every_iteration_and_may_end_the_run():
         seen.clear()
 
 
-def test_a_step_towards_a_minimum_of_any_function_is_exact():
+def test_a_step_towards_a_minimum_of_any_function_is_exact() -> None:
     rng = np.random.default_rng(4)
     A = rng.standard_normal((20, 3))
     f = Function(
@@ -573,7 +578,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("make", "reason"), BAD, ids=[reason for _, reason in BAD])
-def test_what_makes_no_sense_is_refused_with_the_reason(make, reason):
+def test_what_makes_no_sense_is_refused_with_the_reason(make: Any, reason: str) -> None:
     with pytest.raises(ValueError, match=re.escape(reason)):
         make()
 
@@ -590,14 +595,14 @@ def test_what_makes_no_sense_is_refused_with_the_reason(make, reason):
         ({"x0": [0.0]}, "x0 must have 8 numbers, got 1"),
     ],
 )
-def test_bad_settings_of_a_run_are_refused(settings, reason):
+def test_bad_settings_of_a_run_are_refused(settings: dict[str, Any], reason: str) -> None:
     f, box = make_quadratic(), Box(np.zeros(8), np.ones(8))
     for run in (minimize, lambda f, box, **s: minimize_blocks(f, box, TauNice(8, 2), **s)):
         with pytest.raises(ValueError, match=re.escape(reason)):
             run(f, box, **settings)
 
 
-def test_settings_without_effect_or_that_do_not_fit_are_refused():
+def test_settings_without_effect_or_that_do_not_fit_are_refused() -> None:
     f, box = make_quadratic(), Box(np.zeros(8), np.ones(8))
     with pytest.raises(ValueError, match="a sampling of 8 blocks is needed, got one of 3"):
         minimize_blocks(f, box, TauNice(3, 1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,7 +32,7 @@ from dpsvm.privacy.noise import Noise
 
 @pytest.mark.parametrize("step", ["diminishing", "line-search"])
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
-def test_parties_that_scan_all_their_columns_are_frank_wolfe(step, kind):
+def test_parties_that_scan_all_their_columns_are_frank_wolfe(step: str, kind: Any) -> None:
     A, y = make_lasso()
     central = minimize(LeastSquares(A, y), L1Ball(12, 0.7), step=step, max_iter=100)
     points = []
@@ -45,7 +46,7 @@ def test_parties_that_scan_all_their_columns_are_frank_wolfe(step, kind):
     assert np.all(np.abs(points).sum(axis=1) <= 0.7 * (1 + 1e-12))
 
 
-def test_looking_at_tau_columns_that_are_all_a_party_has_changes_nothing():
+def test_looking_at_tau_columns_that_are_all_a_party_has_changes_nothing() -> None:
     A, y = make_lasso()
     blocks = split(A, 3)
     whole = DistributedFrankWolfe(radius=0.7, rounds=50).solve(blocks, y)
@@ -53,7 +54,7 @@ def test_looking_at_tau_columns_that_are_all_a_party_has_changes_nothing():
     assert np.array_equal(whole.x, tau.x)
 
 
-def test_a_sketched_run_is_frank_wolfe_on_sketched_data():
+def test_a_sketched_run_is_frank_wolfe_on_sketched_data() -> None:
     A, y = make_lasso(n=200)
     J = Sketch(200, 40, seed=5).matrix
     # |J A x - J y|^2 / (2 n): LeastSquares divides by its rows, which are m.
@@ -68,7 +69,7 @@ def test_a_sketched_run_is_frank_wolfe_on_sketched_data():
 
 
 @pytest.mark.parametrize("radii", [0.3, (0.2, 0.3, 0.4)])
-def test_the_product_problem_is_frank_wolfe_over_a_product_of_balls(radii):
+def test_the_product_problem_is_frank_wolfe_over_a_product_of_balls(radii: Any) -> None:
     A, y = make_lasso()
     for step in ("diminishing", "line-search"):
         domain = product_of_balls([4, 4, 4], radii)
@@ -79,7 +80,7 @@ def test_the_product_problem_is_frank_wolfe_over_a_product_of_balls(radii):
         assert domain.contains(found.x)
 
 
-def test_all_the_proposals_at_once_would_leave_the_ball():
+def test_all_the_proposals_at_once_would_leave_the_ball() -> None:
     """The printed update adds an atom of size eta for every party."""
     A, y = make_lasso()
     first = DistributedFrankWolfe(radius=0.7, rounds=1)
@@ -105,7 +106,7 @@ def printed(A, y, eta, steps, *, scale=1.0, sign=-1.0, size=None, key=np.abs):
     return x
 
 
-def test_labels_that_are_not_divided_by_n_a_wrong_sign_and_a_missing_radius_fail():
+def test_labels_that_are_not_divided_by_n_a_wrong_sign_and_a_missing_radius_fail() -> None:
     A, y = make_lasso(n=60)
     f = LeastSquares(A, y)
     start, right = f.value(np.zeros(12)), f.value(printed(A, y, 0.9, 400))
@@ -117,7 +118,7 @@ def test_labels_that_are_not_divided_by_n_a_wrong_sign_and_a_missing_radius_fail
     assert np.abs(printed(A, y, 0.2, 400, size=1.0)).sum() > 0.5
 
 
-def test_without_the_absolute_value_weights_that_should_rise_never_do():
+def test_without_the_absolute_value_weights_that_should_rise_never_do() -> None:
     A, y = make_lasso(n=60)
     f = LeastSquares(A, y)
     right, signed = printed(A, y, 0.9, 400), printed(A, y, 0.9, 400, key=lambda g: g)  # line 11
@@ -126,7 +127,7 @@ def test_without_the_absolute_value_weights_that_should_rise_never_do():
     assert f.value(signed) > 3.0 * f.value(right)
 
 
-def test_the_residual_is_sketched_and_not_only_the_product():
+def test_the_residual_is_sketched_and_not_only_the_product() -> None:
     rng = np.random.default_rng(0)
     n, d, m = 1000, 40, 100
     A = rng.uniform(-1, 1, (n, d))
@@ -149,7 +150,7 @@ def test_the_residual_is_sketched_and_not_only_the_product():
 
 
 @pytest.mark.parametrize("problem", ["l1", "product"])
-def test_with_some_columns_drawn_theorem_1_holds_with_p_the_least_share(problem):
+def test_with_some_columns_drawn_theorem_1_holds_with_p_the_least_share(problem: str) -> None:
     A, y = make_lasso()
     f = LeastSquares(A, y)
     domain = L1Ball(12, 0.7) if problem == "l1" else product_of_balls([6, 6], 0.7)
@@ -174,7 +175,7 @@ def test_with_some_columns_drawn_theorem_1_holds_with_p_the_least_share(problem)
 # Messages
 
 
-def test_without_a_cache_exactly_as_much_is_sent_as_predicted():
+def test_without_a_cache_exactly_as_much_is_sent_as_predicted() -> None:
     A, y = make_lasso()
     settings = {"radius": 0.7, "rounds": 25, "sketch": 20}
     plain = DistributedFrankWolfe(**settings, cache=False).solve(split(A, 4), y)
@@ -188,7 +189,9 @@ def test_without_a_cache_exactly_as_much_is_sent_as_predicted():
 
 
 @pytest.mark.parametrize("settings", [{}, {"sketch": 20}, {"tau": 2, "random_state": 1}])
-def test_where_only_the_winner_sends_its_column_the_iterates_are_the_same(settings):
+def test_where_only_the_winner_sends_its_column_the_iterates_are_the_same(
+    settings: dict[str, Any],
+) -> None:
     A, y = make_lasso()
     run = {"radius": 0.7, "rounds": 25, "step": "line-search", "cache": False} | settings
     blocks = split(A, 4)
@@ -202,7 +205,7 @@ def test_where_only_the_winner_sends_its_column_the_iterates_are_the_same(settin
     assert kept.traffic.up_floats <= 4 * 25 + 12 * size  # every column once at most
 
 
-def test_a_column_is_delivered_by_the_winner_of_the_round_alone():
+def test_a_column_is_delivered_by_the_winner_of_the_round_alone() -> None:
     party = Party(0, np.eye(2), Sketch(2))
     with pytest.raises(ValueError, match="party 0 has made no bid in round 0"):
         party.deliver()
@@ -223,21 +226,21 @@ def test_a_column_is_delivered_by_the_winner_of_the_round_alone():
         coordinator.take(Proposal(2, 0, 1, np.ones(2)))
 
 
-def test_a_private_party_makes_no_bid():
+def test_a_private_party_makes_no_bid() -> None:
     sketch = Sketch(60, 20)
     noise = DistributedCalibration.of(sketch, [12], 3, 1.0, 1e-5, 1.0).noise_of(0, Noise(0))
     with pytest.raises(ValueError, match="a bid tells a score, which is not private"):
         Party(0, make_lasso()[0], sketch, perturbation=noise).bid(Query(1, np.ones(20)))
 
 
-def test_a_watch_may_end_a_run():
+def test_a_watch_may_end_a_run() -> None:
     A, y = make_lasso()
     solver = DistributedFrankWolfe(radius=0.7, rounds=25)
     found = solver.solve(split(A, 2), y, lambda one, x: one.round == 7)
     assert (found.n_rounds, len(found.rounds)) == (7, 7)
 
 
-def test_messages_out_of_turn_or_shape_are_refused():
+def test_messages_out_of_turn_or_shape_are_refused() -> None:
     party = Party(0, np.eye(2), Sketch(2))
     with pytest.raises(ValueError, match="party 0 awaits round 1, got round 2"):
         party.answer(Query(2, np.zeros(2)))
@@ -269,13 +272,13 @@ def test_messages_out_of_turn_or_shape_are_refused():
         ({"step": 1.0}, "step must be"),
     ],
 )
-def test_bad_settings_are_refused(settings, reason):
+def test_bad_settings_are_refused(settings: dict[str, Any], reason: str) -> None:
     A, y = make_lasso()
     with pytest.raises(ValueError, match=re.escape(reason)):
         DistributedFrankWolfe(**({"radius": 0.5} | settings)).solve(split(A, 3), y)
 
 
-def test_bad_blocks_are_refused():
+def test_bad_blocks_are_refused() -> None:
     solver = DistributedFrankWolfe(radius=0.5)
     A, y = make_lasso()
     with pytest.raises(ValueError, match="blocks must be a list"):

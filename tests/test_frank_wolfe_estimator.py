@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,13 +31,13 @@ PARTIES = {
 
 
 @estimator_checks.parametrize_with_checks([FrankWolfeLasso(radius=5.0, max_iter=200)])
-def test_scikit_learn_check(estimator, check):
+def test_scikit_learn_check(estimator: FrankWolfeLasso, check: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         check(estimator)
 
 
-def test_it_is_the_lasso_of_scikit_learn_for_the_norm_of_its_solution():
+def test_it_is_the_lasso_of_scikit_learn_for_the_norm_of_its_solution() -> None:
     A, y = make_lasso(n=80, d=15)
     other = Lasso(alpha=0.02, fit_intercept=False, tol=1e-10).fit(A, y)
     model = FrankWolfeLasso(float(np.abs(other.coef_).sum()), tol=1e-3, max_iter=5000).fit(A, y)
@@ -46,7 +47,7 @@ def test_it_is_the_lasso_of_scikit_learn_for_the_norm_of_its_solution():
     assert model.score(A, y) == pytest.approx(other.score(A, y), abs=2e-3)
 
 
-def test_tables_blocks_and_parties_are_the_same_fit():
+def test_tables_blocks_and_parties_are_the_same_fit() -> None:
     A, y = make_lasso()
     central = FrankWolfeLasso(0.7, max_iter=50, tol=0.0, step="diminishing")
     with pytest.warns(ConvergenceWarning, match="after max_iter = 50 steps"):
@@ -69,7 +70,7 @@ def test_tables_blocks_and_parties_are_the_same_fit():
         assert parts.privacy_guarantee_ is None
 
 
-def test_private_fits_say_what_they_guarantee_and_hide_the_rest():
+def test_private_fits_say_what_they_guarantee_and_hide_the_rest() -> None:
     A, y = make_lasso()
     accountant = BudgetAccountant(2.0, 1e-5, neighbouring="replace")
     model = FrankWolfeLasso(0.7, **CENTRAL, accountant=accountant).fit(A, y)
@@ -88,7 +89,7 @@ def test_private_fits_say_what_they_guarantee_and_hide_the_rest():
 
 
 @needs_callbacks
-def test_callbacks_hear_every_step_and_cannot_end_a_private_fit():
+def test_callbacks_hear_every_step_and_cannot_end_a_private_fit() -> None:
     A, y = make_lasso()
     settings = {"max_iter": 10, "tol": 0.0}
     for extra, parties, steps in (
@@ -132,7 +133,9 @@ def test_callbacks_hear_every_step_and_cannot_end_a_private_fit():
         ({}, [6, 5], "parties = [6, 5] are 11 columns, X has 12"),
     ],
 )
-def test_settings_that_do_not_fit_are_refused_and_leave_no_model(settings, parties, reason):
+def test_settings_that_do_not_fit_are_refused_and_leave_no_model(
+    settings: dict[str, Any], parties: list[int] | None, reason: str
+) -> None:
     A, y = make_lasso()
     model = FrankWolfeLasso(**settings)
     with pytest.raises(ValueError, match=re.escape(reason)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ RUN = {"radius": 0.7, "sketch": 30, "max_iter": 50}
 PRIVATE = {"epsilon": 1.0, "delta": 1e-5, "entry_bound": 1.0, "public_labels": True}
 
 
-def test_it_minimises_what_proposals_minimise_and_sends_every_column_once():
+def test_it_minimises_what_proposals_minimise_and_sends_every_column_once() -> None:
     A, y = make_lasso()
     for kind in (np.asarray, sparse.csr_array):
         blocks = [kind(block) for block in split(A, 3)]
@@ -35,7 +36,7 @@ def test_it_minimises_what_proposals_minimise_and_sends_every_column_once():
     assert found.guarantee is None
 
 
-def test_no_record_moves_the_sketches_further_than_the_noise_was_made_for():
+def test_no_record_moves_the_sketches_further_than_the_noise_was_made_for() -> None:
     A, _ = make_lasso(n=30, d=5)
     sketch = Sketch(30, 10)
     bound = 2.0 * sketch.longest * np.sqrt(5) / 30
@@ -50,7 +51,9 @@ def test_no_record_moves_the_sketches_further_than_the_noise_was_made_for():
     assert found.report["sketch_sensitivity"] == pytest.approx(bound)
 
 
-def test_what_is_sent_has_the_noise_of_its_sensitivity_on_a_public_grid(monkeypatch):
+def test_what_is_sent_has_the_noise_of_its_sensitivity_on_a_public_grid(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     A, y = make_lasso(n=30, d=40)
     sent = []
     monkeypatch.setattr(
@@ -67,7 +70,7 @@ def test_what_is_sent_has_the_noise_of_its_sensitivity_on_a_public_grid(monkeypa
     assert np.max(np.abs(steps - np.round(steps))) < 1e-6
 
 
-def test_a_private_run_is_charged_what_it_guarantees():
+def test_a_private_run_is_charged_what_it_guarantees() -> None:
     A, y = make_lasso()
     accountant = BudgetAccountant(1.0, 1e-5, neighbouring="features")
     found = OneShotSketching(**RUN, **PRIVATE, accountant=accountant).solve(split(A, 3), y)
@@ -96,7 +99,7 @@ def test_a_private_run_is_charged_what_it_guarantees():
         (PRIVATE | {"tol": -1.0}, "tol must be a finite number from 0 on, got -1.0"),
     ],
 )
-def test_bad_settings_are_refused_before_a_charge(settings, reason):
+def test_bad_settings_are_refused_before_a_charge(settings: dict[str, Any], reason: str) -> None:
     A, y = make_lasso()
     accountant = BudgetAccountant(5.0, 1e-5, neighbouring="features")
     extra = {"accountant": accountant} if "epsilon" in settings else {}

@@ -6,6 +6,7 @@ import math
 import re
 import warnings
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -52,12 +53,12 @@ SPLIT = BOTH | {"sketch": 20, "public_labels": True}
 # Samplers
 
 
-def test_gumbel_noise_has_its_distribution():
+def test_gumbel_noise_has_its_distribution() -> None:
     drawn = Noise(0).gumbel(2.5, DRAWS)
     assert kstest(drawn, gumbel_r(scale=2.5).cdf).pvalue > LEVEL
 
 
-def test_vertices_are_chosen_with_the_probabilities_of_the_exponential_mechanism():
+def test_vertices_are_chosen_with_the_probabilities_of_the_exponential_mechanism() -> None:
     gradient, sensitivity, epsilon = np.array([0.5, -1.0, 0.2]), 0.3, 0.9
     noise, counts = Noise(1), np.zeros(6)
     for _ in range(DRAWS):
@@ -67,7 +68,7 @@ def test_vertices_are_chosen_with_the_probabilities_of_the_exponential_mechanism
     assert chisquare(counts, law * DRAWS).pvalue > LEVEL
 
 
-def test_the_loss_of_a_choice_has_a_range_of_epsilon_and_its_divergences_those_of_zcdp():
+def test_the_loss_of_a_choice_has_a_range_of_epsilon_and_its_divergences_those_of_zcdp() -> None:
     rng, epsilon, widest = np.random.default_rng(2), 0.8, 0.0
     for trial in range(400):
         g = rng.standard_normal(4) * 10.0 ** rng.uniform(-1, 1)
@@ -83,7 +84,7 @@ def test_the_loss_of_a_choice_has_a_range_of_epsilon_and_its_divergences_those_o
     assert widest > 0.99 * epsilon
 
 
-def test_telling_the_sign_of_the_winner_by_absolute_value_would_cost_without_end():
+def test_telling_the_sign_of_the_winner_by_absolute_value_would_cost_without_end() -> None:
     """A score that passes through 0 changes its sign, which noise on |g| does not hide."""
     for score in (1e-9, -1e-9):
         gradient = np.array([score])
@@ -91,7 +92,7 @@ def test_telling_the_sign_of_the_winner_by_absolute_value_would_cost_without_end
         assert signs == {-1, 1}
 
 
-def test_a_sketch_is_released_with_gaussian_noise_of_its_scale():
+def test_a_sketch_is_released_with_gaussian_noise_of_its_scale() -> None:
     calibration = DistributedCalibration.of(Sketch(50, 20), [DRAWS] * 2, DRAWS, 1.0, 1e-5, 1.0)
     noise, row = calibration.noise_of(0, Noise(3)), np.linspace(-1, 1, 20)
     drawn = np.concatenate([noise.release(row) - row for _ in range(DRAWS // 20)])
@@ -105,7 +106,7 @@ def law_of(gradient, sensitivity, epsilon):
     return np.exp(log_softmax(epsilon * np.r_[-gradient, gradient] / (2 * sensitivity)))
 
 
-def test_a_party_chooses_by_the_law_that_its_guarantee_needs():
+def test_a_party_chooses_by_the_law_that_its_guarantee_needs() -> None:
     rng, sketch = np.random.default_rng(8), Sketch(50, 20)
     residual, scores = rng.standard_normal(20) / 50, np.array([0.1, -0.03, 0.015])
     calibration = DistributedCalibration.of(sketch, [3], DRAWS, 1e5, 1e-5, 2.0)
@@ -119,7 +120,7 @@ def test_a_party_chooses_by_the_law_that_its_guarantee_needs():
     assert chisquare(counts, law * DRAWS).pvalue > LEVEL
 
 
-def test_a_central_run_chooses_by_the_law_that_its_guarantee_needs():
+def test_a_central_run_chooses_by_the_law_that_its_guarantee_needs() -> None:
     A, y = np.array([[1.0, 0.2], [-1.0, 0.9]]), np.array([0.5, -1.0])
     solver = PrivateFrankWolfe(radius=0.7, rounds=1, epsilon=3.0, entry_bound=1.0, label_bound=1.0)
     counts, runs = np.zeros(4), DRAWS // 4
@@ -130,7 +131,7 @@ def test_a_central_run_chooses_by_the_law_that_its_guarantee_needs():
     assert chisquare(counts, law * runs).pvalue > LEVEL
 
 
-def test_no_query_however_small_or_large_is_answered_without_noise():
+def test_no_query_however_small_or_large_is_answered_without_noise() -> None:
     """Of a subnormal residual the sensitivity would be rounded to 0, but not every score."""
     rng, sketch = np.random.default_rng(9), Sketch(200, 50)
     A = rng.uniform(-100, 100, (200, 3))
@@ -150,7 +151,7 @@ def test_no_query_however_small_or_large_is_answered_without_noise():
 # Sensitivities, attacked
 
 
-def test_no_record_moves_the_gradient_further_than_the_sensitivity():
+def test_no_record_moves_the_gradient_further_than_the_sensitivity() -> None:
     rng, worst, n, d, radius = np.random.default_rng(4), 0.0, 6, 3, 1.7
     bound = gradient_sensitivity(radius, n, 1.0, 1.0)
     for _ in range(3000):
@@ -166,7 +167,7 @@ def test_no_record_moves_the_gradient_further_than_the_sensitivity():
 
 
 @pytest.mark.parametrize("size", [None, 5, 40])
-def test_no_entry_moves_a_sketch_or_a_score_further_than_its_sensitivity(size):
+def test_no_entry_moves_a_sketch_or_a_score_further_than_its_sensitivity(size: int | None) -> None:
     rng, n = np.random.default_rng(5), 30
     sketch = Sketch(n, size, seed=1)
     bound, worst_sketch, worst_score = sketch_sensitivity(sketch, 1.0), 0.0, 0.0
@@ -184,7 +185,7 @@ def test_no_entry_moves_a_sketch_or_a_score_further_than_its_sensitivity(size):
     assert worst_score > 0.9
 
 
-def test_the_naive_score_sensitivity_is_too_small_and_the_spectral_one_too_large():
+def test_the_naive_score_sensitivity_is_too_small_and_the_spectral_one_too_large() -> None:
     A, y = make_lasso(n=4000, d=10)
     sketch, eta = Sketch(4000, 100), 1.0
     residual = -sketch.of(y) / 4000
@@ -199,7 +200,7 @@ def test_the_naive_score_sensitivity_is_too_small_and_the_spectral_one_too_large
     assert 5.0 < report["published_sensitivity"] / report["sketch_sensitivity"] < 6.5
 
 
-def test_a_sensitivity_divided_by_n_for_a_message_that_is_not_is_n_times_too_small():
+def test_a_sensitivity_divided_by_n_for_a_message_that_is_not_is_n_times_too_small() -> None:
     n = 50
     sketch = Sketch(n, 20)
     a = np.ones(n)
@@ -215,8 +216,8 @@ def test_a_sensitivity_divided_by_n_for_a_message_that_is_not_is_n_times_too_sma
 
 @pytest.mark.parametrize(("parties", "rounds", "epsilon"), [(3, 20, 1.0), (1, 1, 0.1), (4, 50, 8)])
 def test_all_the_releases_of_a_run_together_cost_at_most_what_is_guaranteed(
-    parties, rounds, epsilon
-):
+    parties: int, rounds: int, epsilon: float
+) -> None:
     found = DistributedCalibration.of(
         Sketch(100), [4] * parties, rounds, epsilon, 1e-5, 1.0, cache=False
     )
@@ -233,7 +234,7 @@ def test_all_the_releases_of_a_run_together_cost_at_most_what_is_guaranteed(
     assert pure.guarantee.delta == 0.0
 
 
-def test_with_a_cache_no_party_pays_for_more_sketches_than_it_has_columns():
+def test_with_a_cache_no_party_pays_for_more_sketches_than_it_has_columns() -> None:
     cached = DistributedCalibration.of(Sketch(100), [2, 50], 20, 1.0, 1e-5, 1.0)
     assert cached.sketches == (2, 20)
     every = [ZCdp(cached.choice_epsilon**2 / 8)] * 40 + [Gaussian(cached.mu)] * 22
@@ -242,14 +243,14 @@ def test_with_a_cache_no_party_pays_for_more_sketches_than_it_has_columns():
     assert without.scale / cached.scale == pytest.approx(math.sqrt(40 / 22))
 
 
-def test_dp_accounting_agrees():
+def test_dp_accounting_agrees() -> None:
     pytest.importorskip("dp_accounting")
     found = DistributedCalibration.of(Sketch(100), [20] * 3, 20, 1.0, 1e-5, 1.0)
     every = [ZCdp(found.choice_epsilon**2 / 8), Gaussian(found.mu)] * 60
     assert dp_accounting_epsilon(every, 1e-5, method="rdp") == pytest.approx(1.0, rel=0.02)
 
 
-def test_halves_of_rho_allow_more_than_halves_of_epsilon_and_delta():
+def test_halves_of_rho_allow_more_than_halves_of_epsilon_and_delta() -> None:
     found = DistributedCalibration.of(Sketch(100), [20] * 3, 20, 1.0, 1e-5, 1.0)
     assert found.choice_epsilon > 0.0323  # (1/2, delta/2) for the choices alone, by zCDP
     assert 1 / found.mu < 56.9  # (1/2, delta/2) for the sketches alone, exactly
@@ -280,7 +281,7 @@ def audited(calibration, runs=3000):
     return epsilon_at_least(*hits, runs, delta=1e-5, confidence=1 - LEVEL)
 
 
-def test_an_audit_of_the_messages_finds_out_too_little_noise_and_only_that():
+def test_an_audit_of_the_messages_finds_out_too_little_noise_and_only_that() -> None:
     sound = DistributedCalibration.of(Sketch(20, 5), [1], 1, 1.0, 1e-5, 1.0)
     assert audited(sound) <= 1.0
     broken = replace(sound, mu=8 * sound.mu, choice_epsilon=8 * sound.choice_epsilon)
@@ -296,7 +297,7 @@ def quiet(solver, *data):
         return solver.solve(*data)
 
 
-def test_without_end_of_epsilon_the_private_methods_are_the_others():
+def test_without_end_of_epsilon_the_private_methods_are_the_others() -> None:
     A, y = make_lasso()
     endless = RUN | {"epsilon": 1e14}
     central = minimize(LeastSquares(A, y), L1Ball(12, 0.7), max_iter=10)
@@ -310,7 +311,7 @@ def test_without_end_of_epsilon_the_private_methods_are_the_others():
         assert np.max(np.abs(private.x - plain.solve(split(A, 3), y).x)) < 1e-6
 
 
-def test_a_model_is_made_of_the_choices_and_nothing_else():
+def test_a_model_is_made_of_the_choices_and_nothing_else() -> None:
     A, y = make_lasso()
     found = PrivateFrankWolfe(**RUN).solve(A, y)
     x = np.zeros(12)
@@ -322,7 +323,7 @@ def test_a_model_is_made_of_the_choices_and_nothing_else():
     assert str(found.guarantee) == "epsilon = 1, delta = 1e-05 (replace)"
 
 
-def test_a_private_run_over_parties_counts_and_keeps_quiet_about_the_data():
+def test_a_private_run_over_parties_counts_and_keeps_quiet_about_the_data() -> None:
     A, y = make_lasso()
     found = PrivateDistributedFrankWolfe(**SPLIT, cache=False).solve(
         split(A, 3), y, lambda one, x: True
@@ -336,7 +337,7 @@ def test_a_private_run_over_parties_counts_and_keeps_quiet_about_the_data():
     assert np.abs(found.x).sum() <= 0.7 * (1 + 1e-12)
 
 
-def test_a_column_sent_before_is_not_drawn_anew():
+def test_a_column_sent_before_is_not_drawn_anew() -> None:
     A, _ = make_lasso(d=1)
     sketch = Sketch(60, 20)
     calibration = DistributedCalibration.of(sketch, [1], 3, 1.0, 1e-5, 1.0)
@@ -357,7 +358,7 @@ def test_a_column_sent_before_is_not_drawn_anew():
         Party(0, A, Sketch(60, 20), perturbation=calibration.noise_of(0, Noise(0)))
 
 
-def test_protected_labels_are_released_once_with_the_noise_of_their_own_sensitivity():
+def test_protected_labels_are_released_once_with_the_noise_of_their_own_sensitivity() -> None:
     n, runs = 40, DRAWS // 20
     sketch = Sketch(n, 20, seed=2)
     calibration = DistributedCalibration.of(sketch, [5, 9], 5, 1.0, 1e-5, 1.0, label_bound=3.0)
@@ -374,7 +375,7 @@ def test_protected_labels_are_released_once_with_the_noise_of_their_own_sensitiv
     assert report["choices"] + report["sketches"] == len(every)
 
 
-def test_with_protected_labels_all_that_follows_is_made_of_their_release():
+def test_with_protected_labels_all_that_follows_is_made_of_their_release() -> None:
     A, y = make_lasso()
     run = {name: value for name, value in SPLIT.items() if name != "public_labels"}
     solver = PrivateDistributedFrankWolfe(**run, label_bound=1.0)
@@ -389,7 +390,9 @@ def test_with_protected_labels_all_that_follows_is_made_of_their_release():
         PrivateDistributedFrankWolfe(**run, label_bound=0.1).solve(split(A, 2), y)
 
 
-def test_the_coordinator_never_sees_protected_labels_themselves(monkeypatch):
+def test_the_coordinator_never_sees_protected_labels_themselves(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     A, y = make_lasso()
     run = {name: value for name, value in SPLIT.items() if name != "public_labels"}
     seen, make = [], agreement.Coordinator
@@ -409,7 +412,7 @@ def test_the_coordinator_never_sees_protected_labels_themselves(monkeypatch):
     assert np.all(seen[0] != seen[1])
 
 
-def test_labels_that_are_all_0_leave_nothing_to_hide():
+def test_labels_that_are_all_0_leave_nothing_to_hide() -> None:
     A, _ = make_lasso()
     found = PrivateDistributedFrankWolfe(**SPLIT).solve(split(A, 2), np.zeros(60))
     assert np.all(np.isfinite(found.x))
@@ -418,7 +421,7 @@ def test_labels_that_are_all_0_leave_nothing_to_hide():
 # Rounds and sketches that theory proposes
 
 
-def test_more_rounds_are_proposed_where_n_or_epsilon_is_larger():
+def test_more_rounds_are_proposed_where_n_or_epsilon_is_larger() -> None:
     sizes = {"n_samples": 10**5, "n_features": 40, "parties": 4, "radius": 1.0}
     sizes |= {"entry_bound": 1.0, "label_size": 0.5, "rho": 1.0}
     proposed = [DistributedSizes(**sizes | {"rho": rho}).rounds(100) for rho in (0.01, 1.0, 100.0)]
@@ -428,7 +431,7 @@ def test_more_rounds_are_proposed_where_n_or_epsilon_is_larger():
     assert more / DistributedSizes(**sizes).rounds(100) == pytest.approx(10 ** (2 / 3), rel=0.2)
 
 
-def test_a_proposed_sketch_is_shorter_than_a_column_or_there_is_none():
+def test_a_proposed_sketch_is_shorter_than_a_column_or_there_is_none() -> None:
     sizes = {"n_features": 40, "parties": 4, "radius": 1.0}
     sizes |= {"entry_bound": 1.0, "label_size": 0.5, "rho": 1.0}
     assert DistributedSizes(n_samples=50, **sizes).plan(1e-5)[1] is None
@@ -437,7 +440,7 @@ def test_a_proposed_sketch_is_shorter_than_a_column_or_there_is_none():
     assert DistributedSizes(n_samples=10**5, **sizes).plan(1e-5, 7, 30) == (7, 30)
 
 
-def test_what_is_proposed_depends_on_no_feature_and_on_no_protected_label():
+def test_what_is_proposed_depends_on_no_feature_and_on_no_protected_label() -> None:
     rng = np.random.default_rng(0)
     run = {"radius": 0.7, "epsilon": 50.0, "delta": 1e-5, "entry_bound": 1.0}
     n = 20_000
@@ -455,7 +458,7 @@ def test_what_is_proposed_depends_on_no_feature_and_on_no_protected_label():
     assert len(lengths) == 1
 
 
-def test_the_central_bound_behind_the_proposed_rounds_holds_in_the_mean():
+def test_the_central_bound_behind_the_proposed_rounds_holds_in_the_mean() -> None:
     """E f(x_T) - f* <= 2 C / (T + 2) + r (2 D / e0) log 2d."""
     A, y = make_lasso(n=2000, d=6)
     f, radius, rounds = LeastSquares(A, y), 0.7, 12
@@ -472,7 +475,7 @@ def test_the_central_bound_behind_the_proposed_rounds_holds_in_the_mean():
         assert np.mean(values) - best <= bound
 
 
-def test_with_many_records_the_private_model_is_nearly_the_best():
+def test_with_many_records_the_private_model_is_nearly_the_best() -> None:
     A, y = make_lasso(n=20_000, d=6)
     f = LeastSquares(A, y)
     best = minimize(f, L1Ball(6, 1.0), step="line-search", max_iter=500).value
@@ -487,7 +490,7 @@ def test_with_many_records_the_private_model_is_nearly_the_best():
     assert f.value(found.x) - best < 0.5 * (start - best)
 
 
-def test_a_seed_repeats_a_run_and_warns():
+def test_a_seed_repeats_a_run_and_warns() -> None:
     A, y = make_lasso()
     for solver, data in (
         (PrivateFrankWolfe(**RUN, random_state=1), A),
@@ -501,7 +504,7 @@ def test_a_seed_repeats_a_run_and_warns():
 # Budgets and refusals
 
 
-def test_a_run_is_charged_once_and_before_it_starts():
+def test_a_run_is_charged_once_and_before_it_starts() -> None:
     A, y = make_lasso()
     accountant = BudgetAccountant(1.2, 1e-5, neighbouring="replace")
     PrivateFrankWolfe(**RUN, accountant=accountant).solve(A, y)
@@ -515,7 +518,7 @@ def test_a_run_is_charged_once_and_before_it_starts():
 
 
 @pytest.mark.parametrize("kind", ["central", "parties", "protected labels", "one-shot"])
-def test_nothing_is_drawn_before_the_charge(kind, monkeypatch):
+def test_nothing_is_drawn_before_the_charge(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     A, y = make_lasso()
     relation = "replace" if kind in ("central", "protected labels") else "features"
     accountant = BudgetAccountant(10.0, 1e-4, neighbouring=relation)
@@ -541,7 +544,7 @@ def test_nothing_is_drawn_before_the_charge(kind, monkeypatch):
     assert set(charged) == {1}
 
 
-def test_a_sparse_table_cannot_hide_an_entry_above_its_bound_in_parts():
+def test_a_sparse_table_cannot_hide_an_entry_above_its_bound_in_parts() -> None:
     A, y = make_lasso()
     parts = sparse.csr_array(A)
     parts.data = np.r_[parts.data, np.ones(4)]  # entry (59, 0) four times more
@@ -583,7 +586,7 @@ def test_a_sparse_table_cannot_hide_an_entry_above_its_bound_in_parts():
         ({"step": "long"}, "step must be 'diminishing'"),
     ],
 )
-def test_what_can_be_refused_is_before_a_charge(settings, reason):
+def test_what_can_be_refused_is_before_a_charge(settings: dict[str, Any], reason: str) -> None:
     A, y = make_lasso()
     accountant = BudgetAccountant(10.0, 1e-5, neighbouring="features")
     solver = PrivateDistributedFrankWolfe(**(SPLIT | settings), accountant=accountant)
@@ -605,7 +608,7 @@ def test_what_can_be_refused_is_before_a_charge(settings, reason):
         ({"random_state": "x"}, "random_state must be None"),
     ],
 )
-def test_the_central_method_refuses_before_a_charge(settings, reason):
+def test_the_central_method_refuses_before_a_charge(settings: dict[str, Any], reason: str) -> None:
     A, y = make_lasso()
     accountant = BudgetAccountant(10.0, 1e-5, neighbouring="replace")
     solver = PrivateFrankWolfe(**(RUN | settings), accountant=accountant)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-import sys
-from pathlib import Path
+from typing import Any
 
 import pytest
 from sklearn.datasets import make_classification
 
+from bench.comparison import html_check
 from dpsvm import compare
 from dpsvm.comparison.page import page
-
-sys.path.append(str(Path(__file__).parent.parent / "bench"))
 
 SIGMAS = (0.1, 0.3, 0.5, 0.6, 0.7, 0.75, 0.8)
 WIDE = '<p style="width: 450px">a paragraph</p></main>'
@@ -64,12 +62,10 @@ MUTANTS = {
 @pytest.fixture(scope="module")
 def check():
     pytest.importorskip("matplotlib")
-    html_check = pytest.importorskip("html_check")
     try:
         html_check.browser()
     except html_check.Absent as error:
         pytest.skip(str(error))
-    return html_check
 
 
 @pytest.fixture(scope="module")
@@ -83,18 +79,18 @@ def made():
 def faults(check, tmp_path):
     def found(text: str, width: int = 390) -> list[str]:
         (tmp_path / "made.html").write_text(text)
-        return check.faults(*check.probe(tmp_path / "made.html", width))
+        return html_check.faults(*html_check.probe(tmp_path / "made.html", width))
 
     return found
 
 
 @pytest.mark.parametrize("width", [1400, 390])
-def test_a_page_as_it_is_made_has_no_fault(made, faults, width):
+def test_a_page_as_it_is_made_has_no_fault(made: Any, faults: Any, width: int) -> None:
     assert faults(made, width) == []
 
 
 @pytest.mark.parametrize("group", MUTANTS)
-def test_each_fault_is_seen(made, faults, group):
+def test_each_fault_is_seen(made: Any, faults: Any, group: str) -> None:
     text = made
     for pattern, instead, _ in MUTANTS[group].values():
         text, changed = re.subn(pattern, instead, text, flags=re.DOTALL)

@@ -70,16 +70,21 @@ def dense(table: Any) -> Any:
     return table.toarray() if sp.issparse(table) else table
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("kernel", [*KERNELS, affine])
-@pytest.mark.parametrize("name", NAMES)
-def test_there_and_back(name: str, kernel: Any, form: str) -> None:
+def rows_for(name: str, kernel: Any, form: str) -> tuple[Any, np.ndarray]:
+    """A machine's rows in a form, or their kernel matrix, and its targets."""
     X, y = problem(name)
     if kernel == "precomputed":
         if form != "dense":
             pytest.skip("a kernel matrix is dense")
         X = X @ X.T
-    X = FORMS[form](X)
+    return FORMS[form](X), y
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kernel", [*KERNELS, affine])
+@pytest.mark.parametrize("name", NAMES)
+def test_there_and_back(name: str, kernel: Any, form: str) -> None:
+    X, y = rows_for(name, kernel, form)
     ours = machine(dpsvm, name, kernel=kernel).fit(X, y)
     theirs = ours.as_sklearn()
     assert type(theirs) is getattr(sklearn.svm, name)
@@ -100,12 +105,7 @@ def test_there_and_back(name: str, kernel: Any, form: str) -> None:
 @pytest.mark.parametrize("kernel", [*KERNELS, affine])
 @pytest.mark.parametrize("name", NAMES)
 def test_scikit_learns_own_fits_are_taken(name: str, kernel: Any, form: str) -> None:
-    X, y = problem(name)
-    if kernel == "precomputed":
-        if form != "dense":
-            pytest.skip("a kernel matrix is dense")
-        X = X @ X.T
-    X = FORMS[form](X)
+    X, y = rows_for(name, kernel, form)
     theirs = machine(sklearn.svm, name, kernel=kernel).fit(X, y)
     ours = from_sklearn(theirs)
     assert_alike(theirs, ours, X)

@@ -2,76 +2,51 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from benches import report_of
 
-import dpsvm
-
-BENCH = Path(__file__).resolve().parent.parent / "bench"
-
-
-@pytest.fixture
-def scripts(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.syspath_prepend(BENCH)
-    return import_module("foreign_scripts")
+from bench.interop import foreign_scripts as scripts
+from bench.interop.interchange import QUICK, Answer, Tool, answer, by_sklearn, judge
 
 
 def test_every_tool_that_is_here_reads_the_machines() -> None:
-    home = str(Path(dpsvm.__path__[0]).parent)
-    done = subprocess.run(
-        [sys.executable, str(BENCH / "interchange.py"), "--quick"],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": home},
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    verdict = done.stdout.partition("as_sklearn(): ")[2]
+    report = report_of("interop/interchange.py", "--quick")
+    verdict = report.partition("as_sklearn(): ")[2]
     assert int(verdict.split()[0]) >= 3
     if find_spec("skl2onnx") is None or find_spec("onnxruntime") is None:
-        assert "left out: skl2onnx + onnxruntime" in done.stdout
+        assert "left out: skl2onnx + onnxruntime" in report
         pytest.skip("skl2onnx or onnxruntime is not installed; scikit-learn's part agrees")
-    assert "left out: skl2onnx" not in done.stdout
+    assert "left out: skl2onnx" not in report
 
 
-def test_a_tool_that_decides_otherwise_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(BENCH)
-    bench = import_module("interchange")
-    case = bench.QUICK[0]
+def test_a_tool_that_decides_otherwise_is_found() -> None:
+    case = QUICK[0]
 
     def wrong(machine: Any, X: np.ndarray) -> Any:
-        right = bench.answer(machine, X)
-        return bench.Answer(right.labels[::-1], right.values + 1e-3)
+        right = answer(machine, X)
+        return Answer(right.labels[::-1], right.values + 1e-3)
 
-    assert bench.judge(bench.Tool("right", bench.by_sklearn, (), 1e-12), case)[-1] == "yes"
-    assert bench.judge(bench.Tool("wrong", wrong, (), 1e-12), case)[-1] == "NO"
+    assert judge(Tool("right", by_sklearn, (), 1e-12), case)[-1] == "yes"
+    assert judge(Tool("wrong", wrong, (), 1e-12), case)[-1] == "NO"
 
 
-def test_a_tool_that_refuses_the_genuine_machine_judges_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.syspath_prepend(BENCH)
-    bench = import_module("interchange")
-
+def test_a_tool_that_refuses_the_genuine_machine_judges_nothing() -> None:
     def refuses(machine: Any, X: np.ndarray) -> Any:
         raise RuntimeError("this release is not supported")
 
-    assert bench.Tool("right", bench.by_sklearn, (), 0.0).unusable() is None
-    assert "own SVC" in bench.Tool("refuses", refuses, (), 0.0).unusable()
-    assert bench.Tool("absent", refuses, ("no_such_module",), 0.0).unusable() == (
+    assert Tool("right", by_sklearn, (), 0.0).unusable() is None
+    assert "own SVC" in Tool("refuses", refuses, (), 0.0).unusable()
+    assert Tool("absent", refuses, ("no_such_module",), 0.0).unusable() == (
         "no_such_module not installed"
     )
 
 
-def test_outputs_are_compared_number_by_number(scripts: Any) -> None:
+def test_outputs_are_compared_number_by_number() -> None:
     same = scripts.same_text
     assert same("score 0.9512 in 1.5 s\n", "score 0.9515 in 27.1 s\n")
     assert same("no numbers", "no  numbers\n")
@@ -81,9 +56,7 @@ def test_outputs_are_compared_number_by_number(scripts: Any) -> None:
     assert not same("1", "")
 
 
-def test_a_program_runs_both_ways_and_its_pictures_are_compared(
-    scripts: Any, tmp_path: Path
-) -> None:
+def test_a_program_runs_both_ways_and_its_pictures_are_compared(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     script = tmp_path / "program.py"
     script.write_text(

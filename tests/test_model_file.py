@@ -20,15 +20,9 @@ from dpsvm.svm import model_file
 from dpsvm.svm.model import Model, from_estimator
 from dpsvm.svm.parameters import KERNELS, MACHINES, Parameters
 
-MALFORMED = Path(__file__).parent / "malformed"
 LIBSVM_MODELS = {case["case"]: case["model"] for case in GOLDEN["train"] if "model" in case}
 BYTES = (b"", b"-", b"0", b"9", b" ", b".", b":", b"\n", b"e", b"nan", b"SV", b"\xff", b"\0")
 SVR_MODEL = "svm_type epsilon_svr\nkernel_type linear\nnr_class 2\ntotal_sv 1\nrho 0.5\nSV\n1 1:2\n"
-
-
-def expected_errors() -> list[tuple[str, str]]:
-    lines = (MALFORMED / "models.tsv").read_text().splitlines()[1:]
-    return [(name, error) for name, error in (line.split("\t") for line in lines)]
 
 
 def random_model(machine: str, kernel: str, seed: int = 0, *, n_classes: int = 4) -> Model:
@@ -118,20 +112,6 @@ def test_a_model_is_written_with_the_fewest_digits_that_read_back(tmp_path: Path
     lines = (tmp_path / "model").read_text().splitlines()
     assert {"gamma 0.1", "rho 2"} <= set(lines)
     assert lines[-1] == "0.1 1:1e-07 3:0.3333333333333333 "
-
-
-@pytest.mark.parametrize(("name", "error"), expected_errors())
-def test_a_malformed_model_is_rejected_with_its_line_and_reason(name: str, error: str) -> None:
-    path = MALFORMED / "models" / name
-    with pytest.raises(LibsvmFormatError) as caught:
-        Model.load(path)
-    separator = ":" if caught.value.line is not None else ": "
-    assert str(caught.value) == f"{path}{separator}{error}"
-
-
-def test_every_malformed_model_is_in_the_table() -> None:
-    names = sorted(path.name for path in (MALFORMED / "models").iterdir())
-    assert names == [name for name, _ in expected_errors()]
 
 
 @pytest.mark.parametrize("case", ["two -b 1", "three", "curve -s 3 -b 1", "gram -t 4"])

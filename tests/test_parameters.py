@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,24 +30,24 @@ LIBSVM_DEFAULTS = {
 }
 
 
-def test_every_libsvm_flag_has_a_row_with_libsvms_default():
+def test_every_libsvm_flag_has_a_row_with_libsvms_default() -> None:
     assert {flag: BY_FLAG[flag].default for flag in LIBSVM_DEFAULTS} == LIBSVM_DEFAULTS
 
 
-def test_the_defaults_of_the_dataclass_are_those_of_the_table():
+def test_the_defaults_of_the_dataclass_are_those_of_the_table() -> None:
     parameters = Parameters()
     assert {name: row.default for name, row in TABLE.items()} == {
         column.name: getattr(parameters, column.name) for column in fields(Parameters)
     }
 
 
-def test_flags_are_unique_and_every_row_says_what_it_means():
+def test_flags_are_unique_and_every_row_says_what_it_means() -> None:
     assert len(BY_FLAG) == len(TABLE)
     assert all(row.meaning for row in TABLE.values())
 
 
 @pytest.mark.parametrize(("flag", "names"), [("-s", MACHINES), ("-t", KERNELS)])
-def test_codes_are_read_as_names(flag, names):
+def test_codes_are_read_as_names(flag: str, names: tuple[str, ...]) -> None:
     assert [BY_FLAG[flag].read(str(code)) for code in range(5)] == list(names)
 
 
@@ -54,7 +55,7 @@ def test_codes_are_read_as_names(flag, names):
     ("flag", "text", "value"),
     [("-c", "1e2", 100.0), ("-d", "4", 4), ("-h", "0", False), ("--selector", "wss1", "wss1")],
 )
-def test_text_is_read_as_a_value(flag, text, value):
+def test_text_is_read_as_a_value(flag: str, text: str, value: Any) -> None:
     assert BY_FLAG[flag].read(text) == value
 
 
@@ -85,7 +86,7 @@ def test_text_is_read_as_a_value(flag, text, value):
         ("--time-limit", "0"),
     ],
 )
-def test_refused_text_is_named_with_its_flag(flag, text):
+def test_refused_text_is_named_with_its_flag(flag: str, text: str) -> None:
     with pytest.raises(ValueError, match=f"^{flag} {text}: "):
         BY_FLAG[flag].read(text)
 
@@ -115,17 +116,17 @@ def test_refused_text_is_named_with_its_flag(flag, text):
         ("sigma", 1.0),
     ],
 )
-def test_a_refused_value_is_named(name, value):
+def test_a_refused_value_is_named(name: str, value: Any) -> None:
     with pytest.raises(ValueError, match=rf"^{name} must be .*got {value!r}$"):
         Parameters(**{name: value})
 
 
-def test_a_number_of_a_selector_does_not_take_the_place_of_a_setting():
+def test_a_number_of_a_selector_does_not_take_the_place_of_a_setting() -> None:
     with pytest.raises(TypeError, match="'sigma' is a field of Taken"):
         with_numbers(lambda _: None)(type("Taken", (), {"__annotations__": {"sigma": "float"}}))
 
 
-def test_train_options_are_what_the_core_takes():
+def test_train_options_are_what_the_core_takes() -> None:
     options = Parameters(time_limit=None, cache_size=2.5).train_options()
     assert options["time_limit"] == math.inf
     assert options["cache_bytes"] == 2_621_440
@@ -133,7 +134,7 @@ def test_train_options_are_what_the_core_takes():
     assert Parameters().kernel_options().items() <= Parameters().train_options().items()
 
 
-def test_a_cache_beyond_the_address_space_is_all_of_it():
+def test_a_cache_beyond_the_address_space_is_all_of_it() -> None:
     assert Parameters(cache_size=1e300).train_options()["cache_bytes"] == 2**63 - 1
 
 
@@ -145,14 +146,14 @@ VALUES = (
 
 
 @pytest.mark.parametrize("name", TABLE)
-def test_the_constraints_are_those_that_scikit_learn_is_given(name):
+def test_the_constraints_are_those_that_scikit_learn_is_given(name: str) -> None:
     theirs = [make_constraint(one.to_sklearn()) for one in TABLE[name].allowed]
     for value in VALUES:
         ours = any(one.allows(value) for one in TABLE[name].allowed)
         assert ours == any(one.is_satisfied_by(value) for one in theirs), value
 
 
-def test_intervals_are_put_in_scikit_learns_words():
+def test_intervals_are_put_in_scikit_learns_words() -> None:
     for row in TABLE.values():
         for one in row.allowed:
             if isinstance(one, constraints.Interval):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import os
 import pickle
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -14,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sklearn.svm
+from commands import python
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris
@@ -30,7 +29,6 @@ import dpsvm.patching
 from dpsvm.patching import NAMES, patch_sklearn, patched_sklearn, unpatch_sklearn
 
 X, y = load_iris(return_X_y=True)
-HOME = str(Path(dpsvm.__path__[0]).parent)
 
 
 @pytest.fixture(autouse=True)
@@ -77,7 +75,7 @@ def test_names_bound_before_change_and_come_back() -> None:
     assert BOUND_BEFORE.__module__ == "sklearn.svm._classes"
 
 
-def test_a_users_module_however_it_imported(module) -> None:
+def test_a_users_module_however_it_imported(module: object) -> None:
     genuine = dict(vars(module))
     with patched_sklearn():
         assert module.SVC is module.svm.SVC is module.machines.SVC is dpsvm.SVC
@@ -88,7 +86,7 @@ def test_a_users_module_however_it_imported(module) -> None:
     assert module.late() is _classes.OneClassSVM
 
 
-def test_a_class_derived_before_goes_on_to_work(module) -> None:
+def test_a_class_derived_before_goes_on_to_work(module: object) -> None:
     """Its module may call the base class by name, so that the name stays."""
     with patched_sklearn():
         assert module.Regression is _classes.SVR
@@ -96,7 +94,7 @@ def test_a_class_derived_before_goes_on_to_work(module) -> None:
         assert isinstance(module.Mine(), _classes.SVR)
 
 
-def test_a_name_that_was_given_another_value_keeps_it(module) -> None:
+def test_a_name_that_was_given_another_value_keeps_it(module: object) -> None:
     with patched_sklearn():
         module.SVC = LinearSVC
     assert module.SVC is LinearSVC
@@ -203,7 +201,7 @@ def test_modules_that_are_no_modules_are_passed_over(monkeypatch: pytest.MonkeyP
 
 
 def test_verbose_tells_what_was_taken_over(
-    module, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    module: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("DPSVM_VERBOSE", "1")
     with patched_sklearn():
@@ -239,27 +237,15 @@ def test_it_is_silent_otherwise(
 )
 def test_in_any_order_of_imports(words: str) -> None:
     code = f"{words}\nprint(SVC.__module__, SVC().fit([[0.0], [1.0]], [0, 1]).stop_reason_)"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": HOME},
-        check=True,
-    )
-    assert done.stdout == "dpsvm.svm.classification stationary\n"
+    done = python("-c", code)
+    assert (done.returncode, done.stdout) == (0, "dpsvm.svm.classification stationary\n")
 
 
 def test_dpsvm_itself_does_not_import_scikit_learns_machines() -> None:
     """Under ``dpsvm run``, the import of ``sklearn.svm`` is what imports dpsvm."""
     code = "import sys, dpsvm; print('sklearn.svm' in sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": HOME},
-        check=True,
-    )
-    assert done.stdout == "False\n"
+    done = python("-c", code)
+    assert (done.returncode, done.stdout) == (0, "False\n")
 
 
 def test_as_sklearn_gives_genuine_machines_while_patched() -> None:

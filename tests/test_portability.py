@@ -2,34 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from importlib.metadata import version
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
-
-import dpsvm
-
-ROOT = Path(__file__).resolve().parent.parent
-
-
-def run_bench(script: str, *words: str) -> subprocess.CompletedProcess[str]:
-    paths = [str(Path(dpsvm.__path__[0]).parent), os.environ.get("PYTHONPATH")]
-    return subprocess.run(
-        [sys.executable, str(ROOT / "bench" / script), "--quick", *words],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))},
-        check=False,
-    )
+from benches import report_of, run_bench
+from commands import python
 
 
 @pytest.mark.parametrize("target", ["clang, libc++", "64-bit ARM", "Windows, MinGW"])
 def test_numbers_are_read_and_written_alike_by_every_compiler(target: str) -> None:
-    done = run_bench("portability.py", "--only", target)
+    done = run_bench("platforms/portability.py", "--quick", "--only", target)
     if "is absent" in done.stdout:
         pytest.skip(done.stdout.strip().splitlines()[-1])
     assert done.returncode == 0, done.stdout + done.stderr
@@ -45,17 +28,10 @@ def test_numbers_are_read_and_written_alike_by_every_compiler(target: str) -> No
     reason="what builds the package is not installed",
 )
 def test_the_source_distribution_has_the_same_bytes_twice() -> None:
-    done = run_bench("wheel.py")
-    assert done.returncode == 0, done.stdout + done.stderr
+    report_of("platforms/wheel.py", "--quick")
 
 
 def test_an_unknown_level_is_refused_with_those_there_are() -> None:
     code = "from dpsvm._core import cpu_level; cpu_level()"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"DPSVM_CPU": "sse9"},
-        check=False,
-    )
+    done = python("-c", code, DPSVM_CPU="sse9")
     assert "DPSVM_CPU=sse9 is not a level this processor runs (portable" in done.stderr

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sklearn.base import BaseEstimator, clone
@@ -214,7 +215,7 @@ def test_a_ledger_is_begun_only_when_asked_to(tmp_path: Path) -> None:
         (lambda text: "[]", "not a privacy ledger"),
     ],
 )
-def test_a_damaged_ledger_is_refused_by_name(tmp_path: Path, change, reason: str) -> None:
+def test_a_damaged_ledger_is_refused_by_name(tmp_path: Path, change: Any, reason: str) -> None:
     path = tmp_path / "ledger.json"
     BudgetAccountant(1.0, path=path, create=True).spend(0.5)
     path.write_text(change(path.read_text()))

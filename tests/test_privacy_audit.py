@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -73,7 +75,7 @@ def blobs():
 
 class TestBounds:
     @pytest.mark.parametrize(("hits", "runs"), [(0, 50), (1, 50), (17, 50), (50, 50), (3, 8000)])
-    def test_the_ends_are_clopper_and_pearsons(self, hits, runs):
+    def test_the_ends_are_clopper_and_pearsons(self, hits: int, runs: int) -> None:
         exact = binomtest(hits, runs).proportion_ci(0.95, method="exact")
         assert probability_at_least(hits, runs, 0.025) == pytest.approx(exact.low, abs=1e-12)
         assert probability_at_most(hits, runs, 0.025) == pytest.approx(exact.high, abs=1e-12)
@@ -83,8 +85,8 @@ class TestBounds:
     @pytest.mark.parametrize("likely", [0.15, 0.6, 0.97, 1.0])
     @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
     def test_the_bound_exceeds_epsilon_no_more_often_than_stated(
-        self, epsilon, likely, delta, confidence
-    ):
+        self, epsilon: float, likely: float, delta: float, confidence: float
+    ) -> None:
         # Summed over every outcome, for the two probabilities that epsilon just allows.
         runs = 60
         rare = (likely - delta) / math.exp(epsilon)
@@ -95,7 +97,7 @@ class TestBounds:
         chance = binom.pmf(counts, runs, likely) @ wrong @ binom.pmf(counts, runs, rare)
         assert chance <= 1.0 - confidence
 
-    def test_more_runs_show_more_and_delta_takes_away(self):
+    def test_more_runs_show_more_and_delta_takes_away(self) -> None:
         few, many = (epsilon_at_least(n, 0, n, delta=0.0, confidence=0.95) for n in (100, 8000))
         assert few < 3.4 < 7.6 < many
         assert epsilon_at_least(100, 0, 100, delta=0.1, confidence=0.95) < few
@@ -108,7 +110,7 @@ class TestChoice:
         pilots = [Pilot.of(np.reshape(one, (-1, len(names)))) for one in (inside, outside)]
         return choose(names, *pilots, AIM)
 
-    def test_either_side_and_either_world_can_be_the_event(self):
+    def test_either_side_and_either_world_can_be_the_event(self) -> None:
         low, high = np.arange(50.0), np.arange(1000.0, 1050.0)
         assert self.choose(high, low).threshold == 524.5
         for inside, outside in ((low, high), (high, low)):
@@ -116,7 +118,7 @@ class TestChoice:
             world = inside if rule.likely == "with" else outside
             assert rule.count(world) == 50
 
-    def test_an_event_that_is_only_rare_without_is_found(self):
+    def test_an_event_that_is_only_rare_without_is_found(self) -> None:
         outside = np.linspace(0, 1, 200)
         inside = np.concatenate([outside[:100], outside[:100] + 5])
         rule = self.choose(inside, outside)
@@ -124,23 +126,23 @@ class TestChoice:
         assert rule.at_least
         assert 1 < rule.threshold < 5
 
-    def test_of_two_that_part_the_runs_the_one_with_more_room_is_taken(self):
+    def test_of_two_that_part_the_runs_the_one_with_more_room_is_taken(self) -> None:
         random = np.random.default_rng(0)
         near, far = random.normal(size=(2, 100, 2)), random.normal(size=(2, 100, 2))
         near[1] += [12, 40]
         assert self.choose(near[1], near[0], ["narrow", "wide"]).statistic == "wide"
         assert self.choose(far[1], far[0], ["one", "two"]).threshold < 10
 
-    def test_values_that_are_all_equal_give_no_bound(self):
+    def test_values_that_are_all_equal_give_no_bound(self) -> None:
         rule = self.choose(np.ones(30), np.ones(30))
         assert rule.count(np.ones(30)) == 30
 
-    def test_neighbouring_doubles_are_parted(self):
+    def test_neighbouring_doubles_are_parted(self) -> None:
         above = np.nextafter(1.0, 2.0)
         rule = self.choose(np.full(30, above), np.full(30, 1.0))
         assert {rule.count(np.array([1.0])), rule.count(np.array([above]))} == {0, 1}
 
-    def test_what_no_single_statistic_shows_a_direction_does(self):
+    def test_what_no_single_statistic_shows_a_direction_does(self) -> None:
         # Two coordinates that vary together: only their difference tells the worlds apart.
         random = np.random.default_rng(0)
         common = random.normal(size=(2, 400, 1))
@@ -155,7 +157,9 @@ class TestChoice:
 
 class TestWorlds:
     @pytest.mark.parametrize("form", [np.asarray, sp.csr_array, sp.csr_matrix])
-    def test_the_mislabelled_record_stays_in_range_and_has_the_wrong_label(self, form, blobs):
+    def test_the_mislabelled_record_stays_in_range_and_has_the_wrong_label(
+        self, form: Any, blobs: Any
+    ) -> None:
         X, y = blobs
         worlds = make_worlds(form(X), y)
         assert np.all((worlds.record >= X.min(axis=0)) & (worlds.record <= X.max(axis=0)))
@@ -167,7 +171,7 @@ class TestWorlds:
         assert worlds.row.shape == (1, 4)
         assert sp.issparse(worlds.row) == (form is not np.asarray)
 
-    def test_dense_and_sparse_rows_make_the_same_worlds(self, blobs):
+    def test_dense_and_sparse_rows_make_the_same_worlds(self, blobs: Any) -> None:
         X, y = blobs
         for canary in package.CANARIES:
             for relation in RELATIONS:
@@ -178,7 +182,7 @@ class TestWorlds:
                     np.testing.assert_array_equal(dense.y[world], sparse.y[world])
 
     @pytest.mark.parametrize("canary", [*package.CANARIES, (np.ones(4), 1)])
-    def test_neighbours_differ_in_one_record(self, canary, blobs):
+    def test_neighbours_differ_in_one_record(self, canary: Any, blobs: Any) -> None:
         X, y = blobs
         added = make_worlds(X, y, canary)
         assert len(added.y["with"]) == len(added.y["without"]) + 1
@@ -190,18 +194,18 @@ class TestWorlds:
         )
         assert np.count_nonzero(differ) == 1
 
-    def test_a_unique_feature_is_zero_for_everyone_else(self, blobs):
+    def test_a_unique_feature_is_zero_for_everyone_else(self, blobs: Any) -> None:
         for relation in RELATIONS:
             worlds = make_worlds(*blobs, "unique-feature", neighbouring=relation)
             assert worlds.column == 4
             assert not worlds.X["without"][:, 4].any()
             assert np.count_nonzero(worlds.X["with"][:, 4]) == 1
 
-    def test_a_public_range_is_used_to_its_ends(self, blobs):
+    def test_a_public_range_is_used_to_its_ends(self, blobs: Any) -> None:
         worlds = make_worlds(*blobs, feature_range=(-10, [10, 11, 12, 13]))
         assert set(np.abs(worlds.record)) <= {10, 11, 12, 13}
 
-    def test_the_data_given_are_left_alone(self, blobs):
+    def test_the_data_given_are_left_alone(self, blobs: Any) -> None:
         X, y = (part.copy() for part in blobs)
         for canary in package.CANARIES:
             make_worlds(X, y, canary, neighbouring="replace")
@@ -221,12 +225,12 @@ class TestWorlds:
             ({"feature_range": 3.0}, "feature_range must be"),
         ],
     )
-    def test_a_bad_value_is_named(self, change, words, blobs):
+    def test_a_bad_value_is_named(self, change: dict[str, Any], words: str, blobs: Any) -> None:
         with pytest.raises(ValueError, match=words):
             make_worlds(*blobs, **change)
 
     @pytest.mark.parametrize("y", [np.zeros(60), np.full(60, np.nan), np.zeros(3)])
-    def test_bad_labels_are_refused(self, y, blobs):
+    def test_bad_labels_are_refused(self, y: np.ndarray, blobs: Any) -> None:
         with pytest.raises(ValueError, match=r"two classes|NaN|one label per row"):
             make_worlds(blobs[0], y)
 
@@ -234,12 +238,12 @@ class TestWorlds:
 class TestMechanisms:
     """Right noise stays below its epsilon, at a level that a right program never misses."""
 
-    def test_the_noise_of_these_tests_is_right(self):
+    def test_the_noise_of_these_tests_is_right(self) -> None:
         mu = 1.0 / NOISE
         spent = norm.cdf(mu / 2 - 1 / mu) - math.e * norm.cdf(-mu / 2 - 1 / mu)
         assert 0.99 * DELTA < spent <= DELTA
 
-    def test_a_gaussian_with_its_noise_stays_below_and_with_a_quarter_is_caught(self):
+    def test_a_gaussian_with_its_noise_stays_below_and_with_a_quarter_is_caught(self) -> None:
         settings = ONE | {"delta": DELTA, "runs": 2000}
         right, wrong = (audit(make, *ZEROS, **settings) for make in (gaussian, quarter))
         assert replace(right, confidence=SURE).epsilon <= 1.0
@@ -249,19 +253,19 @@ class TestMechanisms:
         assert wrong.refuted is True
         assert "\nrefuted: the claimed epsilon 1 " in wrong.report()
 
-    def test_the_same_under_replacement_where_the_sensitivity_is_two(self):
+    def test_the_same_under_replacement_where_the_sensitivity_is_two(self) -> None:
         X, y = np.full((6, 1), -1.0), ZEROS[1]
         settings = ONE | {"delta": DELTA, "runs": 2000, "neighbouring": "replace"}
         right = audit(lambda seed: NoisySum(2 * NOISE, seed), X, y, **settings)
         wrong = audit(lambda seed: NoisySum(NOISE / 2, seed), X, y, **settings)
         assert replace(right, confidence=SURE).epsilon <= 1.0 < wrong.epsilon
 
-    def test_a_laplace_mechanism_is_bounded_tightly_and_never_above(self):
+    def test_a_laplace_mechanism_is_bounded_tightly_and_never_above(self) -> None:
         result = audit(laplace, *ZEROS, **ONE, runs=8000)
         assert result.epsilon > 0.75
         assert replace(result, confidence=SURE).epsilon <= 1.0
 
-    def test_repeated_audits_of_a_tight_mechanism_miss_as_rarely_as_stated(self):
+    def test_repeated_audits_of_a_tight_mechanism_miss_as_rarely_as_stated(self) -> None:
         missed = 0
         for seed in range(40):
             settings = ONE | {"random_state": seed, "runs": 150, "pilot_runs": 50}
@@ -326,7 +330,9 @@ class TestPrivateEstimators:
             *(("gradient", DELTA, relation) for relation in RELATIONS),
         ],
     )
-    def test_a_guarantee_is_not_refuted(self, method, delta, relation):
+    def test_a_guarantee_is_not_refuted(
+        self, method: str, delta: float | None, relation: str
+    ) -> None:
         settings = {"claimed_epsilon": 1.0, "delta": delta or 0.0, "neighbouring": relation}
         make = private(method, delta, relation)
         result = audit(make, *self.data, **settings, runs=200, random_state=0)
@@ -343,12 +349,14 @@ class TestPrivateEstimators:
             ("gradient", DELTA, "add-remove", 2000),
         ],
     )
-    def test_a_quarter_of_the_noise_is_caught(self, method, delta, relation, runs):
+    def test_a_quarter_of_the_noise_is_caught(
+        self, method: str, delta: float | None, relation: str, runs: int
+    ) -> None:
         settings = {"claimed_epsilon": 1.0, "delta": delta or 0.0, "neighbouring": relation}
         make = private(method, delta, relation, share=0.25)
         assert audit(make, *self.data, **settings, runs=runs, random_state=0).refuted
 
-    def test_estimators_with_the_interface_of_diffprivlib_are_audited(self):
+    def test_estimators_with_the_interface_of_diffprivlib_are_audited(self) -> None:
         settings = {"claimed_epsilon": 1.0, "runs": 300, "random_state": 0}
         right, wrong = (
             audit(
@@ -365,7 +373,7 @@ class TestPrivateEstimators:
 
 
 class TestAudit:
-    def test_the_result_does_not_depend_on_the_processes(self, blobs):
+    def test_the_result_does_not_depend_on_the_processes(self, blobs: Any) -> None:
         def make(seed):
             return SVC(kernel="linear", selector="dpwss", sigma=0.7, random_state=seed)
 
@@ -377,7 +385,7 @@ class TestAudit:
         assert one.report() == two.report()
         assert list(one.warnings) == ["PrivacyLeakWarning"]
 
-    def test_another_seed_gives_other_runs_and_none_is_used_twice(self, blobs):
+    def test_another_seed_gives_other_runs_and_none_is_used_twice(self, blobs: Any) -> None:
         settings = {"canary": ([1.0], 0), "statistic": lambda model, _: model.coef_, "runs": 50}
         first, second = (audit(gaussian, *ZEROS, **settings, random_state=n) for n in (0, 1))
         assert not np.intersect1d(first.values["with"], second.values["with"]).size
@@ -386,7 +394,7 @@ class TestAudit:
         assert len(seeds) == 40_000
         assert all(0 <= seed < 2**32 for seed in seeds)
 
-    def test_without_a_seed_the_one_drawn_is_told(self):
+    def test_without_a_seed_the_one_drawn_is_told(self) -> None:
         settings = {"canary": ([1.0], 0), "runs": 30}
         drawn = audit(gaussian, *ZEROS, **settings)
         again = audit(gaussian, *ZEROS, **settings, random_state=drawn.random_state)
@@ -394,7 +402,9 @@ class TestAudit:
 
     @pytest.mark.parametrize("canary", package.CANARIES)
     @pytest.mark.parametrize("neighbouring", RELATIONS)
-    def test_estimators_of_others_are_audited(self, canary, neighbouring, blobs):
+    def test_estimators_of_others_are_audited(
+        self, canary: str, neighbouring: str, blobs: Any
+    ) -> None:
         def make(seed):
             return SGDClassifier(loss="log_loss", random_state=seed, max_iter=5, tol=None)
 
@@ -411,24 +421,24 @@ class TestAudit:
         assert result.epsilon <= result.largest
         assert "SGDClassifier(loss='log_loss', max_iter=5, tol=None)" in result.report()
 
-    def test_a_model_without_weights_is_measured_by_what_it_says(self, blobs):
+    def test_a_model_without_weights_is_measured_by_what_it_says(self, blobs: Any) -> None:
         result = audit(lambda _: GaussianNB(), *blobs, runs=40, random_state=0, claimed_epsilon=1.0)
         assert result.rule.statistic.startswith("probability at the record")
         assert result.epsilon == result.largest
         assert result.refuted
 
-    def test_three_classes_are_audited(self):
+    def test_three_classes_are_audited(self) -> None:
         X, y = make_classification(90, 6, n_informative=4, n_classes=3, random_state=0)
         result = audit(lambda _: LogisticRegression(), X, y, runs=20, pilot_runs=20, random_state=0)
         assert result.epsilon == result.largest
 
-    def test_a_statistic_of_ones_own_is_used_alone(self):
+    def test_a_statistic_of_ones_own_is_used_alone(self) -> None:
         settings = ONE | {"runs": 500, "claimed_epsilon": 5.0}
         result = audit(quarter, *ZEROS, statistic=lambda model, x: model.coef_ @ x, **settings)
         assert result.rule.statistic == "statistic"
         assert 0.3 < result.epsilon < 5.0
 
-    def test_a_model_that_gives_no_number_and_a_failing_fit_are_told(self, blobs):
+    def test_a_model_that_gives_no_number_and_a_failing_fit_are_told(self, blobs: Any) -> None:
         class Silent:
             def fit(self, X, y):
                 return self
@@ -442,7 +452,7 @@ class TestAudit:
         with pytest.raises(ValueError, match=r"failed at seed \d+: RuntimeError: no luck"):
             audit(lambda _: Failing(), *blobs)
 
-    def test_a_statistic_that_is_not_a_number_is_still_counted(self):
+    def test_a_statistic_that_is_not_a_number_is_still_counted(self) -> None:
         def broken(model, x):
             return np.nan if model.coef_[0] > 1 else np.inf
 
@@ -466,13 +476,15 @@ class TestAudit:
             ({"n_jobs": 0}, "n_jobs must not be 0"),
         ],
     )
-    def test_a_bad_value_is_named_before_any_fit(self, change, words, blobs):
+    def test_a_bad_value_is_named_before_any_fit(
+        self, change: dict[str, Any], words: str, blobs: Any
+    ) -> None:
         with pytest.raises(ValueError, match=words):
             audit(lambda _: pytest.fail("a fit was made"), *blobs, **change)
 
 
 class TestUniqueFeature:
-    def test_dpwss_is_not_private_for_any_epsilon(self, blobs):
+    def test_dpwss_is_not_private_for_any_epsilon(self, blobs: Any) -> None:
         def make(seed):
             return SVC(kernel="linear", selector="dpwss", sigma=0.7, random_state=seed)
 
@@ -495,7 +507,9 @@ class TestUniqueFeature:
             assert "not private for any epsilon: the released weights are sums" in text
             assert "with the record it was not 0 in 40 of 40 runs" in text
 
-    def test_nothing_of_the_kind_is_said_of_weights_that_only_happened_to_be_zero(self, blobs):
+    def test_nothing_of_the_kind_is_said_of_weights_that_only_happened_to_be_zero(
+        self, blobs: Any
+    ) -> None:
         def make(seed):
             return SGDClassifier(random_state=seed, max_iter=3, tol=None)
 
@@ -507,7 +521,7 @@ class TestUniqueFeature:
         assert not result.refuted
         assert "not private for any epsilon" not in result.report()
 
-    def test_nor_of_a_mechanism_that_adds_noise_to_every_weight(self, blobs):
+    def test_nor_of_a_mechanism_that_adds_noise_to_every_weight(self, blobs: Any) -> None:
         result = audit(gaussian, *blobs, canary="unique-feature", runs=100, random_state=0)
         assert not result.unbounded
 
@@ -533,7 +547,9 @@ class TestWords:
     @pytest.mark.parametrize("claimed", [None, 0.5, 50.0])
     @pytest.mark.parametrize("delta", [0.0, 1e-3])
     @pytest.mark.parametrize("impossible", [None, "it cannot be"])
-    def test_nothing_is_ever_said_to_be_proved(self, hits, claimed, delta, impossible):
+    def test_nothing_is_ever_said_to_be_proved(
+        self, hits: int, claimed: float | None, delta: float, impossible: str | None
+    ) -> None:
         result = self.result(hits, claimed, delta=delta, impossible=impossible)
         text = result.report()
         assert "prove" not in text.lower()
@@ -542,23 +558,23 @@ class TestWords:
         assert ("refuted" in text) == (claimed is not None)
         assert result.to_dict()["refuted"] is result.refuted
 
-    def test_the_printed_bound_is_rounded_down(self):
+    def test_the_printed_bound_is_rounded_down(self) -> None:
         for hits in range(0, 101, 7):
             result = self.result(hits)
             printed = float(result.finding.split("at least ")[1].split()[0])
             assert printed <= result.epsilon < printed + 0.0101
 
-    def test_both_deltas_are_told_and_zero_shows_at_least_as_much(self):
+    def test_both_deltas_are_told_and_zero_shows_at_least_as_much(self) -> None:
         result = self.result(100, delta=0.2)
         assert result.at_delta(0.0).epsilon > result.epsilon
         assert result.report().count("audited: ") == 2
         assert "at delta 0.2 (95% confidence)" in result.report()
 
-    def test_a_delta_above_what_was_seen_leaves_an_epsilon(self):
+    def test_a_delta_above_what_was_seen_leaves_an_epsilon(self) -> None:
         assert self.result(10, impossible="so it is").unbounded
         assert not self.result(10, impossible="so it is", delta=0.3).unbounded
 
-    def test_the_picture_shows_both_worlds_and_the_threshold(self):
+    def test_the_picture_shows_both_worlds_and_the_threshold(self) -> None:
         pytest.importorskip("matplotlib")
         for result in (
             self.result(60),
@@ -575,7 +591,7 @@ class TestWords:
             ]
             assert result.finding in figure.get_suptitle()
 
-    def test_the_report_shows_where_the_runs_of_both_worlds_lie(self):
+    def test_the_report_shows_where_the_runs_of_both_worlds_lie(self) -> None:
         lines = self.result(30).report().splitlines()
         inside, outside, axis = lines[-6:-3]
         assert (inside[12], inside[-1]) == ("@", "=")
@@ -586,7 +602,7 @@ class TestWords:
 class TestResuming:
     settings = ONE | {"runs": 60, "pilot_runs": 40, "name": "NoisySum"}
 
-    def test_the_same_call_goes_on_and_ends_the_same(self, tmp_path):
+    def test_the_same_call_goes_on_and_ends_the_same(self, tmp_path: Path) -> None:
         path = tmp_path / "runs"
         whole = audit(gaussian, *ZEROS, **self.settings)
         made = []
@@ -615,12 +631,12 @@ class TestResuming:
         for world in ("with", "without"):
             assert resumed.values[world].tobytes() == whole.values[world].tobytes()
 
-    def test_an_estimator_without_parameters_needs_a_name(self, tmp_path):
+    def test_an_estimator_without_parameters_needs_a_name(self, tmp_path: Path) -> None:
         settings = {name: value for name, value in self.settings.items() if name != "name"}
         with pytest.raises(ValueError, match=r"NoisySum has no get_params .* give name="):
             audit(gaussian, *ZEROS, **settings, resume_path=tmp_path / "runs")
 
-    def test_runs_in_the_file_are_not_made_again(self, tmp_path):
+    def test_runs_in_the_file_are_not_made_again(self, tmp_path: Path) -> None:
         path, made = tmp_path / "runs", []
 
         def make(seed):
@@ -635,14 +651,14 @@ class TestResuming:
         assert first.report() == second.report()
         assert path.read_bytes() == kept
 
-    def test_the_seed_of_the_file_is_taken_when_none_is_given(self, tmp_path):
+    def test_the_seed_of_the_file_is_taken_when_none_is_given(self, tmp_path: Path) -> None:
         path = tmp_path / "runs"
         settings = self.settings | {"random_state": None}
         first, second = (audit(gaussian, *ZEROS, **settings, resume_path=path) for _ in range(2))
         assert first.random_state == second.random_state
 
     @pytest.mark.parametrize("cut", [1, 10, 200, 3000])
-    def test_a_line_cut_short_is_dropped_and_made_again(self, cut, tmp_path):
+    def test_a_line_cut_short_is_dropped_and_made_again(self, cut: int, tmp_path: Path) -> None:
         path = tmp_path / "runs"
         first = audit(gaussian, *ZEROS, **self.settings, resume_path=path)
         whole = path.read_bytes()
@@ -664,7 +680,9 @@ class TestResuming:
             {"name": "another"},
         ],
     )
-    def test_another_audit_is_refused_and_the_file_left_alone(self, change, tmp_path):
+    def test_another_audit_is_refused_and_the_file_left_alone(
+        self, change: dict[str, Any], tmp_path: Path
+    ) -> None:
         path = tmp_path / "runs"
         audit(gaussian, *ZEROS, **self.settings, resume_path=path)
         kept = path.read_bytes()
@@ -675,7 +693,9 @@ class TestResuming:
     @pytest.mark.parametrize(
         "text", ["{}\n", "my notes", '{"audit": 1}\n', "[1]\n", '{"key": 1}\n']
     )
-    def test_a_file_that_is_no_audit_is_refused_and_left_alone(self, text, tmp_path):
+    def test_a_file_that_is_no_audit_is_refused_and_left_alone(
+        self, text: str, tmp_path: Path
+    ) -> None:
         path = tmp_path / "notes"
         path.write_text(text)
         with pytest.raises(ValueError, match="notes:1: not a line of an audit"):
@@ -690,7 +710,7 @@ class TestHeart:
         settings = {"selector": "dpwss", "selection_epsilon": 0.1, "sigma": 0.7}
         return SVC(kernel="linear", random_state=seed, n_jobs=1, **settings)
 
-    def test_dpwss_claimed_one_tenth_is_refuted_above_five(self):
+    def test_dpwss_claimed_one_tenth_is_refuted_above_five(self) -> None:
         X, y = load_libsvm(SHARED / "data" / "heart_scale.xz")
         result = audit(self.dpwss, X.toarray(), y, claimed_epsilon=0.1, runs=1000, random_state=0)
         assert result.epsilon > 5.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -45,7 +46,9 @@ def rows_of(random, n, d):
 class TestOutput:
     @pytest.mark.parametrize("loss", [Hinge(), *SMOOTH], ids=repr)
     @pytest.mark.parametrize("relation", RELATIONS)
-    def test_no_neighbours_found_at_random_are_further_apart_than_the_bound(self, loss, relation):
+    def test_no_neighbours_found_at_random_are_further_apart_than_the_bound(
+        self, loss: Any, relation: str
+    ) -> None:
         random = np.random.default_rng(0)
         bound, gap = output_sensitivity(setup(loss=loss, C=0.7, neighbouring=relation))
 
@@ -66,7 +69,7 @@ class TestOutput:
             largest = max(largest, np.linalg.norm(fit(X, y) - fit(other_X, other_y)))
         assert 0.3 * bound < largest <= bound
 
-    def test_the_bound_is_reached_by_one_far_record(self):
+    def test_the_bound_is_reached_by_one_far_record(self) -> None:
         # One record alone: w = C y x while its margin stays below the corner.
         bound, gap = output_sensitivity(setup(loss=Hinge(), C=0.7, neighbouring="replace"))
         one, other = (
@@ -76,14 +79,14 @@ class TestOutput:
         assert abs(one - other) <= bound
 
     @pytest.mark.parametrize("relation", RELATIONS)
-    def test_the_gap_adds_twice_its_root_to_the_sensitivity(self, relation):
+    def test_the_gap_adds_twice_its_root_to_the_sensitivity(self, relation: str) -> None:
         bound, gap = output_sensitivity(setup(C=2.0, neighbouring=relation))
         least = 2.0 * (1 if relation == "add-remove" else 2)
         assert bound == pytest.approx(least + 2 * math.sqrt(2 * gap), rel=1e-9)
         assert bound >= least + 2 * math.sqrt(2 * gap)
 
     @pytest.mark.parametrize("machines", [1, 3])
-    def test_the_noise_follows_from_epsilon_and_delta(self, machines):
+    def test_the_noise_follows_from_epsilon_and_delta(self, machines: int) -> None:
         facts = setup(machines=machines)
         bound, _ = output_sensitivity(facts)
         pure = calibrate("output", facts, 0.5, None)
@@ -97,7 +100,9 @@ class TestOutput:
         assert laplace.noise_scale == pytest.approx(math.sqrt(5) * machines * bound / 0.5)
 
     @pytest.mark.parametrize("seed", [0, None])
-    def test_released_weights_are_the_minimiser_plus_noise_of_the_law(self, seed):
+    def test_released_weights_are_the_minimiser_plus_noise_of_the_law(
+        self, seed: int | None
+    ) -> None:
         facts = setup(loss=Logistic(), C=1.0, dimension=3)
         X, y = np.eye(3) / 1.001, np.array([[1.0, -1.0, 1.0]])
         exact = minimise(Objective(X, y[0], np.ones(3), Logistic(), 1.0, np.zeros(3)), 1e-12)
@@ -155,7 +160,7 @@ PAIRS = {
 class TestObjective:
     @pytest.mark.parametrize("C", [0.01, 0.05, 0.2, 0.3, 5.0])
     @pytest.mark.parametrize("n", [100, 5000])
-    def test_the_numbers_are_those_printed_by_the_paper(self, C, n):
+    def test_the_numbers_are_those_printed_by_the_paper(self, C: float, n: int) -> None:
         given, c = 0.8, 2.0
         epsilon = 0.999 * given  # the rest covers the inexact minimiser
         Lambda = 1 / (n * C)
@@ -171,7 +176,9 @@ class TestObjective:
     @pytest.mark.parametrize("loss", SMOOTH, ids=repr)
     @pytest.mark.parametrize("C", [0.05, 0.3, 5.0])
     @pytest.mark.parametrize("pair", PAIRS["replace"])
-    def test_on_a_line_the_density_changes_by_at_most_exp_epsilon(self, loss, C, pair):
+    def test_on_a_line_the_density_changes_by_at_most_exp_epsilon(
+        self, loss: Any, C: float, pair: tuple[Any, ...]
+    ) -> None:
         facts = setup(loss=loss, C=C, dimension=1, neighbouring="replace")
         mechanism = calibrate("objective", facts, 1.0, None)
         lam = facts.lam + mechanism.extra
@@ -179,18 +186,18 @@ class TestObjective:
         _, one, other = densities(mechanism, lam, lambda b: -np.abs(b) / scale, pair)
         assert np.abs(one - other).max() <= 0.999 + 1e-9
 
-    def test_the_rest_of_epsilon_covers_what_the_minimiser_may_be_off(self):
+    def test_the_rest_of_epsilon_covers_what_the_minimiser_may_be_off(self) -> None:
         facts = setup(C=0.2, neighbouring="replace", tol=1e-4)
         mechanism = calibrate("objective", facts, 1.0, None)
         off = 2 * 1e-4 / (facts.lam + mechanism.extra)  # at either of two neighbours
         assert off / mechanism.output_scale <= 0.001
 
-    def test_add_remove_is_refused_by_name(self):
+    def test_add_remove_is_refused_by_name(self) -> None:
         with pytest.raises(ValueError, match="neighbouring='replace' only, got 'add-remove'"):
             calibrate("objective", setup(), 1.0, None)
 
     @pytest.mark.parametrize("method", ["objective", "objective-gaussian"])
-    def test_the_hinge_is_refused_by_name(self, method):
+    def test_the_hinge_is_refused_by_name(self, method: str) -> None:
         facts = setup(loss=Hinge(), neighbouring="replace")
         with pytest.raises(ValueError, match=r"bounded curvature.*got 'hinge'"):
             calibrate(method, facts, 1.0, 1e-5)
@@ -198,7 +205,7 @@ class TestObjective:
 
 class TestObjectiveGaussian:
     @pytest.mark.parametrize("relation", RELATIONS)
-    def test_the_divergences_are_at_most_those_of_the_paper(self, relation):
+    def test_the_divergences_are_at_most_those_of_the_paper(self, relation: str) -> None:
         facts = setup(C=0.3, loss=Logistic(), neighbouring=relation, tol=1e-6)
         L, beta, lam, s, s_out = (2.0 if relation == "replace" else 1.0), 0.25, 1 / 0.3, 4.0, 1e-2
         for a in (1.5, 2.0, 10.0, 50.0):
@@ -217,7 +224,9 @@ class TestObjectiveGaussian:
     @pytest.mark.parametrize("relation", RELATIONS)
     @pytest.mark.parametrize("machines", [1, 4])
     @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
-    def test_the_noise_is_enough_and_no_more_than_enough(self, relation, machines, epsilon):
+    def test_the_noise_is_enough_and_no_more_than_enough(
+        self, relation: str, machines: int, epsilon: float
+    ) -> None:
         facts = setup(C=0.01, neighbouring=relation, machines=machines)
         mechanism = calibrate("objective-gaussian", facts, epsilon, 1e-5)
         assert epsilon_of([mechanism.event], 1e-5) <= epsilon
@@ -225,13 +234,13 @@ class TestObjectiveGaussian:
         less = objective_gaussian_event(facts, scale, mechanism.output_scale)
         assert epsilon_of([less], 1e-5) > epsilon
 
-    def test_replace_costs_nearly_twice_the_epsilon_at_the_noise_of_add_remove(self):
+    def test_replace_costs_nearly_twice_the_epsilon_at_the_noise_of_add_remove(self) -> None:
         one = calibrate("objective-gaussian", setup(C=0.01, loss=Logistic()), 1.0, 1e-5)
         both = setup(C=0.01, loss=Logistic(), neighbouring="replace")
         event = objective_gaussian_event(both, one.noise_scale, one.output_scale)
         assert 1.8 < epsilon_of([event], 1e-5) < 2.3
 
-    def test_noise_on_the_minimiser_is_small_beside_that_of_the_objective(self):
+    def test_noise_on_the_minimiser_is_small_beside_that_of_the_objective(self) -> None:
         mechanism = calibrate("objective-gaussian", setup(C=0.01), 1.0, 1e-5)
         assert mechanism.output_scale < 0.01 * mechanism.noise_scale * mechanism.setup.C
 
@@ -243,8 +252,14 @@ class TestObjectiveGaussian:
         ("epsilon", "delta", "curvature"), [(1.0, 1e-5, 0.2), (1.0, 1e-2, 0.2), (3.0, 1e-3, 4.0)]
     )
     def test_on_a_line_the_integrated_delta_is_within_the_guarantee(
-        self, loss, relation, pair, epsilon, delta, curvature
-    ):
+        self,
+        loss: Any,
+        relation: str,
+        pair: tuple[Any, ...],
+        epsilon: float,
+        delta: float,
+        curvature: float,
+    ) -> None:
         C = curvature / loss.smoothness  # also above 1 / smoothness
         facts = setup(loss=loss, C=C, dimension=1, neighbouring=relation)
         mechanism = calibrate("objective-gaussian", facts, epsilon, delta)
@@ -257,7 +272,7 @@ class TestObjectiveGaussian:
             excess = np.maximum(np.exp(one) - math.exp(epsilon) * np.exp(other), 0)
             assert trapezoid(excess, w) <= delta
 
-    def test_on_a_line_half_of_the_delta_is_reached(self):
+    def test_on_a_line_half_of_the_delta_is_reached(self) -> None:
         facts = setup(loss=HuberHinge(1.0), C=1e-3, dimension=1)
         mechanism = calibrate("objective-gaussian", facts, 1.0, 1e-5)
         s = mechanism.noise_scale
@@ -268,11 +283,11 @@ class TestObjectiveGaussian:
         assert 0.45e-5 < max(trapezoid(each, w) for each in excess) <= 0.5e-5
 
     @pytest.mark.parametrize("C", [0.86, 0.9, 3.0])
-    def test_too_large_a_C_is_refused_with_the_limit(self, C):
+    def test_too_large_a_C_is_refused_with_the_limit(self, C: float) -> None:
         with pytest.raises(ValueError, match=r"C must be below 0\.859 for epsilon = 1 .*got"):
             calibrate("objective-gaussian", setup(C=C), 1.0, 1e-5)
 
-    def test_much_budget_leaves_the_exact_minimiser(self):
+    def test_much_budget_leaves_the_exact_minimiser(self) -> None:
         random = np.random.default_rng(0)
         X, y = rows_of(random, 50, 5), np.sign(random.normal(size=(1, 50)))
         facts = setup(loss=Logistic(), C=1.0)
@@ -285,7 +300,9 @@ class TestGradient:
     @pytest.mark.parametrize("relation", RELATIONS)
     @pytest.mark.parametrize("steps", [1, 40])
     @pytest.mark.parametrize("machines", [1, 3])
-    def test_all_its_gaussians_compose_to_the_budget(self, relation, steps, machines):
+    def test_all_its_gaussians_compose_to_the_budget(
+        self, relation: str, steps: int, machines: int
+    ) -> None:
         facts = setup(steps=steps, machines=machines, neighbouring=relation)
         mechanism = calibrate("gradient", facts, 1.0, 1e-5)
         difference = 2.0 if relation == "replace" else 1.0
@@ -297,7 +314,7 @@ class TestGradient:
         assert 1 - 1e-6 < epsilon_of(events, 1e-5) <= 1.0
         assert mechanism.event == Gaussian(gaussian_mu(1.0, 1e-5))
 
-    def test_steps_without_noise_go_towards_the_minimum(self):
+    def test_steps_without_noise_go_towards_the_minimum(self) -> None:
         random = np.random.default_rng(0)
         X = rows_of(random, 300, 5)
         y = np.sign(X[:, :1].T + 0.1)
@@ -311,19 +328,19 @@ class TestGradient:
     @pytest.mark.skipif(
         importlib.util.find_spec("dp_accounting") is not None, reason="dp-accounting is installed"
     )
-    def test_sampling_without_dp_accounting_says_what_to_install(self):
+    def test_sampling_without_dp_accounting_says_what_to_install(self) -> None:
         with pytest.raises(ValueError, match="dp-accounting, which is not installed"):
             calibrate("gradient", setup(rate=0.1), 1.0, 1e-5)
 
     @pytest.mark.skipif(
         importlib.util.find_spec("dp_accounting") is None, reason="dp-accounting is not installed"
     )
-    def test_sampling_needs_less_noise_and_is_accounted_for(self):
+    def test_sampling_needs_less_noise_and_is_accounted_for(self) -> None:
         full = calibrate("gradient", setup(), 1.0, 1e-5)
         sampled = calibrate("gradient", setup(rate=0.1), 1.0, 1e-5)
         assert 0.05 * full.noise_scale < sampled.noise_scale < 0.5 * full.noise_scale
 
-    def test_sampling_with_replaced_records_is_refused(self):
+    def test_sampling_with_replaced_records_is_refused(self) -> None:
         with pytest.raises(ValueError, match="add-remove' only, got 'replace'"):
             calibrate("gradient", setup(rate=0.1, neighbouring="replace"), 1.0, 1e-5)
 
@@ -331,22 +348,22 @@ class TestGradient:
 class TestCalibrate:
     @pytest.mark.parametrize("method", METHODS)
     @pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan, math.inf])
-    def test_a_bad_epsilon_is_named(self, method, epsilon):
+    def test_a_bad_epsilon_is_named(self, method: str, epsilon: float) -> None:
         with pytest.raises(ValueError, match=f"epsilon .*got {epsilon}"):
             calibrate(method, setup(neighbouring="replace"), epsilon, 1e-5)
 
     @pytest.mark.parametrize("method", METHODS)
     @pytest.mark.parametrize("delta", [0.0, 1.0, -1e-5, math.nan])
-    def test_a_bad_delta_is_named(self, method, delta):
+    def test_a_bad_delta_is_named(self, method: str, delta: float) -> None:
         with pytest.raises(ValueError, match=f"delta .*got {delta}"):
             calibrate(method, setup(neighbouring="replace"), 1.0, delta)
 
     @pytest.mark.parametrize("method", ["objective-gaussian", "gradient"])
-    def test_a_missing_delta_is_asked_for(self, method):
+    def test_a_missing_delta_is_asked_for(self, method: str) -> None:
         with pytest.raises(ValueError, match="needs a delta"):
             calibrate(method, setup(), 1.0, None)
 
-    def test_an_unknown_method_or_relation_is_named(self):
+    def test_an_unknown_method_or_relation_is_named(self) -> None:
         with pytest.raises(ValueError, match="got 'magic'"):
             calibrate("magic", setup(), 1.0, None)
         with pytest.raises(ValueError, match="got 'column'"):
@@ -354,13 +371,13 @@ class TestCalibrate:
 
     @pytest.mark.parametrize("method", METHODS)
     @pytest.mark.parametrize("loss", SMOOTH, ids=repr)
-    def test_more_budget_never_asks_for_more_noise(self, method, loss):
+    def test_more_budget_never_asks_for_more_noise(self, method: str, loss: Any) -> None:
         facts = setup(loss=loss, C=0.01, neighbouring="replace", machines=2)
         scales = [calibrate(method, facts, e, 1e-5).noise_scale for e in (0.1, 0.5, 2.0, 9.0)]
         assert scales == sorted(scales, reverse=True)
 
     @pytest.mark.parametrize("method", METHODS)
-    def test_released_weights_lie_on_a_public_grid(self, method):
+    def test_released_weights_lie_on_a_public_grid(self, method: str) -> None:
         facts = setup(neighbouring="replace")
         mechanism = calibrate(method, facts, 1.0, 1e-5)
         X, y = rows_of(np.random.default_rng(0), 30, 5), np.ones((1, 30))
@@ -371,7 +388,7 @@ class TestCalibrate:
 
 class TestChoice:
     @pytest.mark.parametrize("relation", RELATIONS)
-    def test_the_probabilities_are_those_of_permute_and_flip(self, relation):
+    def test_the_probabilities_are_those_of_permute_and_flip(self, relation: str) -> None:
         epsilon, counts = 1.0, [3, 1, 2]
         scale = 1.0 if relation == "add-remove" else 2.0
         keep = [math.exp((1 - c) * epsilon / scale) for c in counts]
@@ -390,7 +407,7 @@ class TestChoice:
         seen = np.bincount(found, minlength=3)
         assert stats.chisquare(seen, wanted * len(found)).pvalue > LEVEL
 
-    def test_the_charge_comes_first_and_is_refused_before_noise_is_drawn(self):
+    def test_the_charge_comes_first_and_is_refused_before_noise_is_drawn(self) -> None:
         class Counting:
             drawn = 0
 
@@ -405,7 +422,7 @@ class TestChoice:
         noisy_best([1, 2], 0.5, accountant=accountant)
         assert [charge.event for charge in accountant.charges] == [Pure(0.5)]
 
-    def test_a_model_that_errs_less_is_chosen(self):
+    def test_a_model_that_errs_less_is_chosen(self) -> None:
         class Constant:
             def __init__(self, label):
                 self.label = label
@@ -420,6 +437,6 @@ class TestChoice:
             choose(models, np.zeros((1000, 1)), y[:1], 1.0)
 
     @pytest.mark.parametrize("errors", [[], [math.nan], [[1, 2]]])
-    def test_bad_counts_are_refused(self, errors):
+    def test_bad_counts_are_refused(self, errors: list[Any]) -> None:
         with pytest.raises(ValueError, match="errors must be"):
             noisy_best(errors, 1.0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -36,7 +38,7 @@ def hinge_primal(X, y, weights, C, w):
 class TestNewton:
     @pytest.mark.parametrize("loss", LOSSES, ids=repr)
     @pytest.mark.parametrize("lam", [1e-4, 1.0, 1e4])
-    def test_the_certified_gradient_norm_is_true(self, loss, lam):
+    def test_the_certified_gradient_norm_is_true(self, loss: Any, lam: float) -> None:
         X, y, weights, random = problem()
         objective = Objective(X, y, weights, loss, lam, 5 * random.normal(size=8))
         tau = 1e-9 * max(lam, 1)
@@ -47,7 +49,7 @@ class TestNewton:
         assert np.linalg.norm((gradient + objective.linear).astype(float)) <= tau
 
     @pytest.mark.parametrize("loss", LOSSES, ids=repr)
-    def test_it_is_the_minimum_another_solver_finds(self, loss):
+    def test_it_is_the_minimum_another_solver_finds(self, loss: Any) -> None:
         X, y, weights, random = problem()
         objective = Objective(X, y, weights, loss, 0.5, random.normal(size=8))
         ours = minimise(objective, 1e-9)
@@ -61,14 +63,14 @@ class TestNewton:
         assert value(objective, ours) <= theirs.fun + 1e-9
         assert np.linalg.norm(ours - theirs.x) < 1e-4
 
-    def test_it_is_liblinears_logistic_minimum(self):
+    def test_it_is_liblinears_logistic_minimum(self) -> None:
         X, y, weights, _ = problem()
         ours = minimise(Objective(X, y, weights, Logistic(), 0.5, np.zeros(8)), 1e-9)
         theirs = LogisticRegression(C=2.0, fit_intercept=False, solver="liblinear", tol=1e-10)
         theirs.fit(X, y, sample_weight=weights)
         assert np.allclose(ours, theirs.coef_[0], atol=1e-6)
 
-    def test_a_wide_corner_is_liblinears_squared_hinge(self):
+    def test_a_wide_corner_is_liblinears_squared_hinge(self) -> None:
         # Nothing lies below the corner, so that the huber hinge is the square over 2 h.
         X, y, weights, _ = problem()
         ours = minimise(Objective(X, y, weights, HuberHinge(100.0), 0.01, np.zeros(8)), 1e-11)
@@ -91,7 +93,9 @@ class TestNewton:
     )
     @pytest.mark.parametrize("lam", [1e-2, 1e3])
     @pytest.mark.parametrize("loss", [*LOSSES, HuberHinge(1e-5)], ids=repr)
-    def test_odd_data_are_certified_to_the_default_tolerance(self, change, lam, loss):
+    def test_odd_data_are_certified_to_the_default_tolerance(
+        self, change: tuple[Any, ...], lam: float, loss: Any
+    ) -> None:
         X, y, weights, _ = problem()
         X = change[1](X)
         n, d = X.shape
@@ -101,7 +105,7 @@ class TestNewton:
             assert np.linalg.norm(objective.gradient(minimise(objective, 1e-6))) <= 1e-6
 
     @pytest.mark.parametrize("loss", LOSSES, ids=repr)
-    def test_many_rows_are_certified_to_the_default_tolerance(self, loss):
+    def test_many_rows_are_certified_to_the_default_tolerance(self, loss: Any) -> None:
         random = np.random.default_rng(0)
         X = sp.random_array((50_000, 120), density=0.1, format="csr", random_state=random)
         X = X / (np.sqrt(X.multiply(X).sum(axis=1).max()) * (1 + 1e-9))
@@ -109,14 +113,14 @@ class TestNewton:
         objective = Objective(X, y, np.ones(50_000), loss, 1.0, np.zeros(120))
         assert objective.certificate(minimise(objective, 1e-6)) <= 1e-6
 
-    def test_a_long_first_step_is_shortened(self):
+    def test_a_long_first_step_is_shortened(self) -> None:
         # At 0 no row has curvature, so the step is the gradient over a tiny lam, 1e8 too long.
         X, y, weights, _ = problem()
         objective = Objective(X, y, weights, HuberHinge(0.01), 1e-7, np.zeros(8))
         norms = [norm for _, norm in newton(objective, np.zeros(8))]
         assert norms[-1] < 1e-7 < 1 < norms[0]
 
-    def test_sparse_rows_give_the_dense_result(self):
+    def test_sparse_rows_give_the_dense_result(self) -> None:
         X, y, weights, _ = problem()
         X[np.abs(X) < 0.3] = 0
         dense = Objective(X, y, weights, Logistic(), 0.1, np.zeros(8))
@@ -124,20 +128,20 @@ class TestNewton:
         assert np.allclose(minimise(dense, 1e-10), minimise(sparse, 1e-10), atol=1e-8)
 
     @pytest.mark.parametrize("loss", [HuberHinge(0.5), Logistic()], ids=repr)
-    def test_many_weights_are_solved_without_the_hessian(self, loss):
+    def test_many_weights_are_solved_without_the_hessian(self, loss: Any) -> None:
         X, y, weights, random = problem(n=300, d=1600)
         objective = Objective(X, y, weights, loss, 2.0, random.normal(size=1600))
         w = minimise(objective, 1e-7)
         assert np.linalg.norm(objective.gradient(w)) <= 1e-7
 
-    def test_what_cannot_be_certified_is_not_returned(self):
+    def test_what_cannot_be_certified_is_not_returned(self) -> None:
         X, y, weights, _ = problem()
         objective = Objective(X, y, weights, Logistic(), 0.5, np.zeros(8))
         with pytest.raises(CertificateError, match="nothing is released"):
             minimise(objective, 1e-17)
 
     @pytest.mark.parametrize("loss", [Hinge(), *LOSSES], ids=repr)
-    def test_the_certificate_is_above_the_norm_it_bounds(self, loss):
+    def test_the_certificate_is_above_the_norm_it_bounds(self, loss: Any) -> None:
         X, y, weights, random = problem()
         for size in (1e-3, 1.0, 1e3):
             objective = Objective(X, y, weights, loss, 0.5, np.zeros(8))
@@ -145,7 +149,7 @@ class TestNewton:
             norm = np.linalg.norm(objective.gradient(w))
             assert norm <= objective.certificate(w) <= norm * (1 + 1e-9) + 1e-9
 
-    def test_the_certificate_counts_a_margin_that_may_lie_on_either_side_of_a_corner(self):
+    def test_the_certificate_counts_a_margin_that_may_lie_on_either_side_of_a_corner(self) -> None:
         # 0.1 * 3 + 0.7 is 1 but for rounding: the slope of the hinge there is 0 or -1.
         X, w = np.array([[0.1, 0.1, 0.1, 0.7]]), np.ones(4)
         objective = Objective(X, np.ones(1), np.ones(1), Hinge(), 1.0, -w)
@@ -153,7 +157,7 @@ class TestNewton:
 
 
 class TestDual:
-    def test_the_proximal_hinge_is_the_maximum_it_says(self):
+    def test_the_proximal_hinge_is_the_maximum_it_says(self) -> None:
         random = np.random.default_rng(0)
         margin, last = random.normal(1.0, 0.5, 200), random.uniform(size=200)
         loss = ProximalHinge(0.3, last)
@@ -169,7 +173,7 @@ class TestDual:
 
     @pytest.mark.parametrize("C", [1e-3, 0.1, 1.0, 30.0])
     @pytest.mark.parametrize("shape", [(200, 8), (30, 60), (1, 1)])
-    def test_the_certified_gap_is_true(self, C, shape):
+    def test_the_certified_gap_is_true(self, C: float, shape: tuple[int, ...]) -> None:
         X, y, weights, _ = problem(*shape)
         gap = (0.01 * C) ** 2 / 2
         w = solve_hinge(X, y, weights, C, gap)
@@ -178,7 +182,7 @@ class TestDual:
         assert over <= gap
         assert np.linalg.norm(w - best) <= np.sqrt(2 * gap) + np.sqrt(2e-4 * gap)
 
-    def test_it_is_liblinears_minimum(self):
+    def test_it_is_liblinears_minimum(self) -> None:
         X, y, _, _ = problem()
         w = solve_hinge(X, y, np.ones(200), 2.0, 1e-8)
         theirs = LinearSVC(loss="hinge", C=2.0, fit_intercept=False, tol=1e-8, max_iter=10**6).fit(
@@ -189,26 +193,26 @@ class TestDual:
         assert ours <= liblinear + 1e-8
 
     @pytest.mark.parametrize("C", [1e-4, 1.0, 100.0])
-    def test_many_rows_are_solved_to_the_gap_of_an_output_release(self, C):
+    def test_many_rows_are_solved_to_the_gap_of_an_output_release(self, C: float) -> None:
         random = np.random.default_rng(0)
         X = sp.random_array((50_000, 120), density=0.1, format="csr", random_state=random)
         X = X / (np.sqrt(X.multiply(X).sum(axis=1).max()) * (1 + 1e-9))
         y = np.sign(X @ random.normal(size=120) + 0.3 * random.normal(size=50_000))
         assert np.isfinite(solve_hinge(X, y, np.ones(50_000), C, (0.01 * C) ** 2 / 2)).all()
 
-    def test_many_weights_are_solved(self):
+    def test_many_weights_are_solved(self) -> None:
         X, y, weights, _ = problem(n=200, d=1600)
         w = solve_hinge(X, y, weights, 10.0, (0.01 * 10) ** 2 / 2)
         best = solve_hinge(X, y, weights, 10.0, (1e-4 * 10) ** 2 / 2)
         assert np.linalg.norm(w - best) <= 0.1 + 1e-3
 
-    def test_it_is_the_limit_of_rounded_hinges(self):
+    def test_it_is_the_limit_of_rounded_hinges(self) -> None:
         X, y, weights, _ = problem()
         rounded = Objective(X, y, weights, HuberHinge(1e-5), 1.0, np.zeros(8))
         w = solve_hinge(X, y, weights, 1.0, 1e-9)
         assert np.allclose(w, minimise(rounded, 1e-6), atol=1e-4)
 
-    def test_zero_rows_repeated_rows_and_one_class_are_solved(self):
+    def test_zero_rows_repeated_rows_and_one_class_are_solved(self) -> None:
         X, _, _, _ = problem()
         X = np.vstack([X, X, np.zeros((5, 8))])
         y = np.ones(len(X))
@@ -217,12 +221,12 @@ class TestDual:
         sparse = solve_hinge(sp.csr_array(X), y, np.ones(len(X)), 1.0, 1e-6)
         assert np.allclose(w, sparse, atol=2 * np.sqrt(2e-6))
 
-    def test_a_gap_out_of_reach_returns_nothing(self):
+    def test_a_gap_out_of_reach_returns_nothing(self) -> None:
         X, y, weights, _ = problem()
         with pytest.raises(CertificateError, match="nothing is released"):
             solve_hinge(X, y, weights, 1.0, 1e-40)
 
-    def test_the_gap_of_any_dual_point_bounds_the_distance_to_the_minimum(self):
+    def test_the_gap_of_any_dual_point_bounds_the_distance_to_the_minimum(self) -> None:
         X, y, weights, random = problem()
         hinge = HingeProblem(X, y, weights)
         best = solve_hinge(X, y, weights, 1.0, 1e-9)
@@ -234,7 +238,7 @@ class TestDual:
             exact = hinge_primal(X, y, weights, 1.0, w) - (dual.sum() - 0.5 * w @ w)
             assert hinge.gap(w, dual) == pytest.approx(exact, rel=1e-9)
 
-    def test_the_hinge_loss_is_what_is_minimised(self):
+    def test_the_hinge_loss_is_what_is_minimised(self) -> None:
         X, y, weights, _ = problem(50, 3)
         w = solve_hinge(X, y, weights, 0.7, 1e-9)
         at = y * (X @ w)

@@ -7,6 +7,7 @@ import json
 import math
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -52,7 +53,7 @@ def numbers_of(value):
 
 
 @pytest.mark.parametrize("k", [2, 3, 5])
-def test_a_linear_model_file_predicts_what_the_estimator_predicts(k, tmp_path):
+def test_a_linear_model_file_predicts_what_the_estimator_predicts(k: int, tmp_path: Path) -> None:
     model = fitted(k, epsilon=20.0)
     save_private(model, tmp_path / "m")
     rows = np.random.default_rng(0).normal(scale=20.0, size=(5000, 4))
@@ -63,7 +64,7 @@ def test_a_linear_model_file_predicts_what_the_estimator_predicts(k, tmp_path):
 
 @needs_libsvm
 @pytest.mark.parametrize("k", [2, 3, 5])
-def test_svm_predict_reads_a_linear_model_and_predicts_the_same(k, tmp_path):
+def test_svm_predict_reads_a_linear_model_and_predicts_the_same(k: int, tmp_path: Path) -> None:
     model = fitted(k, fit_intercept=k != 3)
     X, y = data(k)
     dump_libsvm(X, y, tmp_path / "rows")
@@ -73,7 +74,7 @@ def test_svm_predict_reads_a_linear_model_and_predicts_the_same(k, tmp_path):
 
 
 @pytest.mark.parametrize("k", [2, 4])
-def test_ties_go_to_the_same_class(k):
+def test_ties_go_to_the_same_class(k: int) -> None:
     model = fitted(k)
     model.coef_ = np.round(model.coef_ / np.abs(model.coef_).max())
     model.intercept_ = np.zeros_like(model.intercept_)
@@ -84,7 +85,7 @@ def test_ties_go_to_the_same_class(k):
     assert np.array_equal(to_libsvm(model).predict(rows), model.predict(rows))
 
 
-def test_the_decision_of_a_pair_is_the_difference_of_its_machines():
+def test_the_decision_of_a_pair_is_the_difference_of_its_machines() -> None:
     model = fitted(4)
     X, _ = data(4)
     f = model.decision_function(X)[:, ::-1]  # labels descend in the file
@@ -96,7 +97,9 @@ def test_the_decision_of_a_pair_is_the_difference_of_its_machines():
 @pytest.mark.parametrize("kind", [PrivateSVC, PrivateLogisticRegression])
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("kernel", [{}, RBF])
-def test_a_json_model_predicts_to_the_same_bit(kind, k, kernel, tmp_path):
+def test_a_json_model_predicts_to_the_same_bit(
+    kind: type, k: int, kernel: dict[str, Any], tmp_path: Path
+) -> None:
     model = fitted(k, kind, class_weight={0: 2.0}, **kernel)
     X, _ = data(k)
     save_private(model, tmp_path / "m.gz", form="json")
@@ -110,7 +113,7 @@ def test_a_json_model_predicts_to_the_same_bit(kind, k, kernel, tmp_path):
     assert (loaded.C_, loaded.noise_scale_) == (model.C_, model.noise_scale_)
 
 
-def test_labels_and_feature_names_survive(tmp_path):
+def test_labels_and_feature_names_survive(tmp_path: Path) -> None:
     pd = pytest.importorskip("pandas")
     X, y = data(2)
     frame = pd.DataFrame(X, columns=["age", "dose", "height", "weight"])
@@ -144,7 +147,9 @@ def by_hand(weights, divisor):
 
 
 @pytest.mark.parametrize("k", [2, 3])
-def test_every_number_of_a_linear_file_follows_from_the_released_weights(k, tmp_path, monkeypatch):
+def test_every_number_of_a_linear_file_follows_from_the_released_weights(
+    k: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model, weights = released_weights(monkeypatch, k=k)
     save_private(model, tmp_path / "m")
     coef, intercept = by_hand(weights, 15.0)
@@ -179,8 +184,8 @@ NUMBERS = ("n_steps", "batch_rate", "tol", "width", "intercept_scaling")
 
 @pytest.mark.parametrize("k", [2, 3])
 def test_every_number_of_a_json_file_is_a_released_weight_or_a_public_number(
-    k, tmp_path, monkeypatch
-):
+    k: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model, weights = released_weights(monkeypatch, k=k, **RBF)
     save_private(model, tmp_path / "m")
     document = json.loads((tmp_path / "m").read_text())
@@ -201,8 +206,8 @@ def test_every_number_of_a_json_file_is_a_released_weight_or_a_public_number(
 @pytest.mark.parametrize("kernel", [{}, RBF])
 @pytest.mark.parametrize("method", METHODS)
 def test_a_model_that_never_saw_the_data_writes_the_same_file(
-    kernel, method, tmp_path, monkeypatch
-):
+    kernel: dict[str, Any], method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model, weights = released_weights(monkeypatch, k=3, method=method, **kernel)
     twin = PrivateSVC(**model.get_params())
     twin.n_features_in_ = 4
@@ -236,7 +241,9 @@ def sizes(value, seen):
 
 @pytest.mark.parametrize("kernel", [{}, RBF])
 @pytest.mark.parametrize("method", METHODS)
-def test_a_fitted_model_holds_nothing_of_the_size_of_the_data(method, kernel):
+def test_a_fitted_model_holds_nothing_of_the_size_of_the_data(
+    method: str, kernel: dict[str, Any]
+) -> None:
     relation = "replace" if method == "objective" else "add-remove"
     budget = BudgetAccountant(9.0, 1e-4, neighbouring=relation)
     model = fitted(3, method=method, accountant=budget, **kernel)
@@ -247,7 +254,7 @@ def test_a_fitted_model_holds_nothing_of_the_size_of_the_data(method, kernel):
     assert not {N, X.size, N * len(model.classes_)} & set(found)
 
 
-def test_the_seed_of_the_noise_and_the_ledger_are_not_in_the_file(tmp_path):
+def test_the_seed_of_the_noise_and_the_ledger_are_not_in_the_file(tmp_path: Path) -> None:
     budget = BudgetAccountant(3.0, 1e-4)
     model = fitted(2, random_state=982451653, accountant=budget, **RBF)
     save_private(model, tmp_path / "m")
@@ -308,7 +315,9 @@ def reported(name, value):
         (reported("public", {}), "'C' is missing"),
     ],
 )
-def test_a_malformed_json_model_is_an_error_with_file_and_reason(damage, reason, tmp_path):
+def test_a_malformed_json_model_is_an_error_with_file_and_reason(
+    damage: Any, reason: str, tmp_path: Path
+) -> None:
     path = tmp_path / "m.json"
     save_private(fitted(2, **RBF), path)
     document = json.loads(path.read_text())
@@ -324,13 +333,15 @@ def test_a_malformed_json_model_is_an_error_with_file_and_reason(damage, reason,
     "text",
     [b"", b"{", b"[1, 2]", b"null", b'{"format": NaN}', b"\xff{}", b"[" * 10**5, b"svm_type"],
 )
-def test_what_is_no_json_object_is_an_error_that_names_the_file(text, tmp_path):
+def test_what_is_no_json_object_is_an_error_that_names_the_file(
+    text: bytes, tmp_path: Path
+) -> None:
     (tmp_path / "m").write_bytes(text)
     with pytest.raises(ValueError, match="not a private model"):
         load_private(tmp_path / "m")
 
 
-def test_what_cannot_be_saved_is_refused_and_leaves_no_file(tmp_path):
+def test_what_cannot_be_saved_is_refused_and_leaves_no_file(tmp_path: Path) -> None:
     path = tmp_path / "m"
     with pytest.raises(NotFittedError):
         save_private(PrivateSVC(), path)
@@ -341,7 +352,7 @@ def test_what_cannot_be_saved_is_refused_and_leaves_no_file(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_json_is_told_from_a_libsvm_model_by_its_beginning(tmp_path):
+def test_json_is_told_from_a_libsvm_model_by_its_beginning(tmp_path: Path) -> None:
     save_private(fitted(2), tmp_path / "linear")
     save_private(fitted(2, **RBF), tmp_path / "features.xz")
     assert [is_json(tmp_path / name) for name in ("linear", "features.xz", "none")] == [
@@ -353,7 +364,9 @@ def test_json_is_told_from_a_libsvm_model_by_its_beginning(tmp_path):
     assert Path(tmp_path / "linear").read_text().startswith("svm_type c_svc\n")
 
 
-def test_parameters_changed_after_the_fit_are_not_saved_as_if_they_were_its_own(tmp_path):
+def test_parameters_changed_after_the_fit_are_not_saved_as_if_they_were_its_own(
+    tmp_path: Path,
+) -> None:
     model = fitted(**RBF)
     model.set_params(gamma=9.0)
     with pytest.raises(ValueError, match="parameters were changed after the fit"):

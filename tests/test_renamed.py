@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import doctest
 import inspect
+from pathlib import Path
+from typing import Any
 
 import pytest
 from sklearn.base import clone
@@ -27,12 +29,14 @@ GONE = [
 ]
 
 
-def test_the_examples_run():
+def test_the_examples_run() -> None:
     assert doctest.testmod(dpsvm._renamed).failed == 0
 
 
 @pytest.mark.parametrize(("kind", "old", "new"), GONE)
-def test_a_keyword_that_is_gone_names_the_one_that_it_is_called_now(kind, old, new):
+def test_a_keyword_that_is_gone_names_the_one_that_it_is_called_now(
+    kind: Any, old: str, new: str
+) -> None:
     with pytest.raises(ValueError, match=f"{old!r} is called {new!r} now"):
         kind(**{old: 1})
 
@@ -40,7 +44,7 @@ def test_a_keyword_that_is_gone_names_the_one_that_it_is_called_now(kind, old, n
 @pytest.mark.parametrize(
     "kind", [SharingADMMClassifier, SharingADMMRegressor, NetworkADMM, FrankWolfeLasso]
 )
-def test_the_signature_that_scikit_learn_inspects_is_the_constructors_own(kind):
+def test_the_signature_that_scikit_learn_inspects_is_the_constructors_own(kind: type) -> None:
     assert "settings" not in inspect.signature(kind).parameters
     assert clone(kind()).get_params() == kind().get_params()
 
@@ -55,7 +59,7 @@ def test_the_signature_that_scikit_learn_inspects_is_the_constructors_own(kind):
         ("frank-wolfe", "eta", "radius"),
     ],
 )
-def test_a_setting_of_a_job_that_is_gone(algorithm, old, new):
+def test_a_setting_of_a_job_that_is_gone(algorithm: str, old: str, new: str) -> None:
     settings = {old: 1, "radius": 1.0, "rounds": 1} if algorithm == "frank-wolfe" else {old: 1}
     owner = None if algorithm == "network" else "lab"
     job = Job("r", algorithm, ("lab", "clinic"), owner, settings, ids=False)
@@ -63,7 +67,7 @@ def test_a_setting_of_a_job_that_is_gone(algorithm, old, new):
         make_lead(job, Site("lab", labels=[0, 1]), Shape(2, (1, 1), 1), Noise(0))
 
 
-def test_a_bound_of_a_site_that_is_gone(tmp_path):
+def test_a_bound_of_a_site_that_is_gone(tmp_path: Path) -> None:
     path = tmp_path / "lab.toml"
     path.write_text("name = 'lab'\nstate = 's'\n[bounds]\nrow_norm = 1.0\n")
     with pytest.raises(ValueError, match=r"\[bounds\] 'row_norm' is called 'data_norm' now"):
@@ -82,6 +86,8 @@ def test_a_bound_of_a_site_that_is_gone(tmp_path):
         (["lasso", "--eta", "1", "train"], "--eta is called --radius now"),
     ],
 )
-def test_a_flag_that_is_gone(words, told, capsys):
+def test_a_flag_that_is_gone(
+    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(words) == 2
     assert told in capsys.readouterr().err

@@ -15,7 +15,7 @@ from dpsvm.report import html
 from dpsvm.report.palette import dash_patterns, looks
 
 
-def test_no_dash_is_another_one_begun_elsewhere_or_repeated():
+def test_no_dash_is_another_one_begun_elsewhere_or_repeated() -> None:
     seen = set()
     for dashes in islice(dash_patterns(), 60):
         whole = dashes * (60 // max(len(dashes), 1))
@@ -24,13 +24,13 @@ def test_no_dash_is_another_one_begun_elsewhere_or_repeated():
         seen |= turned
 
 
-def test_no_two_labels_look_alike_and_only_the_first_is_black():
+def test_no_two_labels_look_alike_and_only_the_first_is_black() -> None:
     found = looks(map(str, range(40)))
     assert len(set(found.values())) == 40
     assert [label for label, look in found.items() if look.colour == "#000000"] == ["0"]
 
 
-def test_the_contents_link_to_every_heading():
+def test_the_contents_link_to_every_heading() -> None:
     body = [html.heading(2, "a & b"), html.heading(3, "first", "aside"), html.heading(2, "c")]
     text = html.document("title", "lead", body, {})
     links = re.findall(r'href="#([\w-]+)">([^<]*)</a>', text.partition("</nav>")[0])
@@ -44,7 +44,7 @@ class TestPictures:
     def matplotlib(self):
         pytest.importorskip("matplotlib")
 
-    def test_a_picture_in_a_page_is_the_same_each_time_and_tells_its_marks(self):
+    def test_a_picture_in_a_page_is_the_same_each_time_and_tells_its_marks(self) -> None:
         from dpsvm.report.picture import canvas, mark, svg
 
         def draw(title):
@@ -60,7 +60,7 @@ class TestPictures:
         assert names[0]
         assert not names[0] & names[1]
 
-    def test_nothing_of_a_long_title_or_legend_is_cut_and_no_curve_is_covered(self):
+    def test_nothing_of_a_long_title_or_legend_is_cut_and_no_curve_is_covered(self) -> None:
         from dpsvm.report.picture import canvas, legend
 
         figure, [axes] = canvas(title="a title that is far too long for one line " * 4)
@@ -82,18 +82,20 @@ class TestWithoutTheExtra:
         monkeypatch.setattr(_extras, "find_spec", lambda _: None)
 
     @pytest.mark.parametrize("flag", ["--plot", "--html"])
-    def test_a_picture_names_it_in_one_line(self, flag, capsys):
+    def test_a_picture_names_it_in_one_line(
+        self, flag: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         assert main(["compare", flag, "made"]) == 2
         said = f"dpsvm compare: error: {flag} needs matplotlib: pip install 'dpsvm[report]'\n"
         assert capsys.readouterr().err == said
 
-    def test_a_canvas_names_it(self):
+    def test_a_canvas_names_it(self) -> None:
         from dpsvm.report.picture import canvas
 
         with pytest.raises(ImportError, match=r"pip install 'dpsvm\[report\]'"):
             canvas()
 
-    def test_a_bar_names_it_once_and_work_goes_on(self, monkeypatch):
+    def test_a_bar_names_it_once_and_work_goes_on(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("sys.stderr.isatty", lambda: True)
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("default")

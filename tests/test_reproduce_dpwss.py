@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from pathlib import Path
 
+from benches import run_bench
 from shared_data import SHARED, needs_data
-
-import dpsvm
-
-ROOT = Path(__file__).resolve().parent.parent
 
 pytestmark = needs_data
 
 
 def reproduce(state: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(ROOT / "bench" / "reproduce_dpwss.py"), str(SHARED)]
-    home = str(Path(dpsvm.__path__[0]).parent)
-    return subprocess.run(
-        [*command, "--quick", "--jobs", "1", "--state", str(state), *words],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": home},
-        check=False,
-    )
+    quick = [str(SHARED), "--quick", "--jobs", "1", "--state", str(state)]
+    return run_bench("comparison/reproduce_dpwss.py", *quick, *words)
 
 
-def test_wss2_is_equal_and_dpwss_near_and_a_second_command_makes_no_run(tmp_path):
+def test_wss2_is_equal_and_dpwss_near_and_a_second_command_makes_no_run(tmp_path: Path) -> None:
     state = tmp_path / "state"
     done = reproduce(state)
     assert "wss2 equals the paper in 6 of 6 cells" in done.stdout
@@ -41,7 +29,7 @@ def test_wss2_is_equal_and_dpwss_near_and_a_second_command_makes_no_run(tmp_path
     assert state.read_bytes() == kept
 
 
-def test_what_is_not_made_yet_is_said_to_be_missing(tmp_path):
+def test_what_is_not_made_yet_is_said_to_be_missing(tmp_path: Path) -> None:
     state = tmp_path / "state"
     reproduce(state, "--sets", "heart")
     done = reproduce(state, "--made-only")

@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
-from dpsvm.data import LibsvmFormatError, Range, dump_libsvm, format_libsvm, load_libsvm
+from dpsvm.data import Range, dump_libsvm, format_libsvm, load_libsvm
 
-MALFORMED = Path(__file__).parent / "malformed"
 SVM_SCALE = shutil.which("svm-scale")
 needs_svm_scale = pytest.mark.skipif(SVM_SCALE is None, reason="svm-scale is not installed")
 
@@ -25,11 +24,6 @@ entries = st.dictionaries(
     st.integers(0, 6), st.floats(-1e6, 1e6) | st.sampled_from([0.0, 1.0, -2.0]), max_size=6
 )
 tables = st.lists(st.tuples(st.floats(-1e9, 1e9), entries), min_size=1, max_size=8)
-
-
-def expected_errors() -> list[tuple[str, str]]:
-    lines = (MALFORMED / "range.tsv").read_text().splitlines()[1:]
-    return [(name, error) for name, error in (line.split("\t") for line in lines)]
 
 
 def scaled_text(scaling: Range, X: csr_matrix, y: np.ndarray) -> bytes:
@@ -169,17 +163,3 @@ def test_values_that_are_not_finite_are_refused(X: object) -> None:
         Range.fit(X)
     with pytest.raises(ValueError, match="NaN or infinity"):
         Range.fit([[1.0], [2.0]]).apply(X)
-
-
-@pytest.mark.parametrize(("name", "error"), expected_errors())
-def test_a_malformed_range_file_is_rejected_with_its_line_and_reason(name: str, error: str) -> None:
-    path = MALFORMED / "range" / name
-    with pytest.raises(LibsvmFormatError) as caught:
-        Range.read(path)
-    separator = ":" if caught.value.line is not None else ": "
-    assert str(caught.value) == f"{path}{separator}{error}"
-
-
-def test_every_malformed_range_file_is_in_the_table() -> None:
-    names = sorted(path.name for path in (MALFORMED / "range").iterdir())
-    assert names == [name for name, _ in expected_errors()]

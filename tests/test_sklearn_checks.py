@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from sklearn import svm
 from sklearn.utils import estimator_checks
@@ -38,12 +40,12 @@ def failed_by_scikit_learn_too(estimator):
     ],
     expected_failed_checks=failed_by_scikit_learn_too,
 )
-def test_scikit_learn_check(estimator, check):
+def test_scikit_learn_check(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
 @pytest.mark.parametrize("name", ["SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM"])
-def test_every_excused_check_fails_for_scikit_learns_class(name):
+def test_every_excused_check_fails_for_scikit_learns_class(name: str) -> None:
     theirs = getattr(svm, name)()
     results = estimator_checks.check_estimator(theirs, on_skip=None, on_fail=None)
     failed = {result["check_name"] for result in results if result["status"] == "failed"}
@@ -64,5 +66,5 @@ def test_every_excused_check_fails_for_scikit_learns_class(name):
     ],
     ids=lambda estimator: type(estimator).__name__,
 )
-def test_weights_equal_repetitions_at_a_tight_tolerance(estimator, check):
+def test_weights_equal_repetitions_at_a_tight_tolerance(estimator: Any, check: str) -> None:
     getattr(estimator_checks, check)(type(estimator).__name__, estimator)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from typing import Any
 
 import numpy as np
 import pytest
@@ -62,7 +63,7 @@ def assert_same_machine(ours, theirs, X):
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix, sp.csr_array, sp.coo_array])
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("name", CLASSES)
-def test_same_path_and_machine(name, kernel, container):
+def test_same_path_and_machine(name: str, kernel: str, container: Any) -> None:
     X, y = make_data(name)
     X = container(X)
     ours, theirs = make_pair(name, kernel=kernel)
@@ -70,7 +71,7 @@ def test_same_path_and_machine(name, kernel, container):
 
 
 @pytest.mark.parametrize("name", CLASSES)
-def test_same_machine_from_a_precomputed_and_from_a_callable_kernel(name):
+def test_same_machine_from_a_precomputed_and_from_a_callable_kernel(name: str) -> None:
     X, y = make_data(name)
     ours, theirs = make_pair(name, kernel="precomputed")
     gram = laplacian_kernel(X)
@@ -82,7 +83,7 @@ def test_same_machine_from_a_precomputed_and_from_a_callable_kernel(name):
 
 
 @pytest.mark.parametrize("name", CLASSES)
-def test_same_machine_with_sample_weights_and_rows_left_out(name):
+def test_same_machine_with_sample_weights_and_rows_left_out(name: str) -> None:
     X, y = make_data(name)
     weight = np.random.default_rng(0).choice([-1.0, 0.0, 0.5, 1.0, 2.0], size=len(y))
     ours, theirs = make_pair(name, kernel="linear")
@@ -96,7 +97,7 @@ def test_same_machine_with_sample_weights_and_rows_left_out(name):
 
 @pytest.mark.parametrize("class_weight", ["balanced", {0: 0.1, 2: 5.0}])
 @pytest.mark.parametrize("name", ["SVC", "NuSVC"])
-def test_same_machine_with_class_weights(name, class_weight):
+def test_same_machine_with_class_weights(name: str, class_weight: Any) -> None:
     X, y = load_iris(return_X_y=True)
     X, y = X[:120], y[:120]
     ours, theirs = make_pair(name, class_weight=class_weight)
@@ -106,14 +107,14 @@ def test_same_machine_with_class_weights(name, class_weight):
 
 @pytest.mark.parametrize("options", [{"shrinking": False}, {"gamma": "auto"}, {"gamma": 0.3}])
 @pytest.mark.parametrize("options2", [{"tol": 1e-6}, {"cache_size": 0.01}])
-def test_same_machine_with_other_options(options, options2):
+def test_same_machine_with_other_options(options: dict[str, Any], options2: dict[str, Any]) -> None:
     X, y = make_classification(400, flip_y=0.2, random_state=1)
     ours, theirs = make_pair("SVC", C=10.0, **options, **options2)
     assert_same_machine(ours.fit(X, y), theirs.fit(X, y), X)
 
 
 @pytest.mark.parametrize("shape", ["ovr", "ovo"])
-def test_same_decision_function_for_four_classes(shape):
+def test_same_decision_function_for_four_classes(shape: str) -> None:
     X, y = make_classification(200, n_classes=4, n_informative=5, flip_y=0.3, random_state=3)
     labels = np.array(["d", "a", "c", "b"])[y]
     ours, theirs = make_pair("SVC", decision_function_shape=shape)
@@ -125,7 +126,7 @@ def test_same_decision_function_for_four_classes(shape):
 
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("name", CLASSES)
-def test_same_coef(name, container):
+def test_same_coef(name: str, container: Any) -> None:
     X, y = make_data(name)
     X = container(X)
     ours, theirs = make_pair(name, kernel="linear")
@@ -136,7 +137,7 @@ def test_same_coef(name, container):
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("name", ["SVC", "SVR", "OneClassSVM"])
-def test_float32_rows_reach_the_same_optimum(name, kernel):
+def test_float32_rows_reach_the_same_optimum(name: str, kernel: str) -> None:
     X, y = make_data(name)
     ours, theirs = make_pair(name, kernel=kernel, tol=1e-5)
     ours.fit(X.astype(np.float32), y)
@@ -150,7 +151,7 @@ def test_float32_rows_reach_the_same_optimum(name, kernel):
 
 
 @pytest.mark.parametrize("name", CLASSES)
-def test_parameters_are_scikit_learns_in_order_and_default_and_then_ours(name):
+def test_parameters_are_scikit_learns_in_order_and_default_and_then_ours(name: str) -> None:
     ours = inspect.signature(getattr(dpsvm, name)).parameters
     theirs = dict(inspect.signature(getattr(svm, name)).parameters)
     assert [p for p in ours if p not in EXTRA and p != "random_state"] == [
@@ -162,7 +163,7 @@ def test_parameters_are_scikit_learns_in_order_and_default_and_then_ours(name):
 
 
 @pytest.mark.parametrize("name", CLASSES)
-def test_fitted_attributes_are_scikit_learns_and_ours(name):
+def test_fitted_attributes_are_scikit_learns_and_ours(name: str) -> None:
     X, y = make_data(name)
     ours, theirs = make_pair(name, kernel="linear")
     ours.fit(X, y), theirs.fit(X, y)

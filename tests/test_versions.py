@@ -7,25 +7,18 @@ import re
 import subprocess
 import sys
 import tomllib
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 import sklearn
 
+from bench.platforms import versions
 from dpsvm import SVC
 from dpsvm._sklearn import RELEASE
 from dpsvm.admm import NetworkADMM
 from dpsvm.frank_wolfe import FrankWolfeLasso
 
 ROOT = Path(__file__).resolve().parent.parent
-
-
-@pytest.fixture
-def versions(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(ROOT / "bench")
-    return import_module("versions")
 
 
 def test_the_oldest_set_is_what_pyproject_allows() -> None:
@@ -43,7 +36,7 @@ def test_estimators_take_callbacks_where_scikit_learn_has_them(estimator: type) 
     assert hasattr(estimator, "set_callbacks") == (RELEASE >= (1, 9))
 
 
-def test_what_versions_reads_and_runs(versions: ModuleType) -> None:
+def test_what_versions_reads_and_runs() -> None:
     assert doctest.testmod(versions).failed == 0
     assert versions.counts("12 passed\nTerminated") is None
     readme = (ROOT / "README.md").read_text()
@@ -51,9 +44,7 @@ def test_what_versions_reads_and_runs(versions: ModuleType) -> None:
     assert re.fullmatch(r"python3\.12 -m venv .* -m pytest -n 2", command)
 
 
-def test_an_interpreter_is_believed_for_what_it_says_of_itself(
-    versions: ModuleType, tmp_path: Path
-) -> None:
+def test_an_interpreter_is_believed_for_what_it_says_of_itself(tmp_path: Path) -> None:
     told = subprocess.run([sys.executable, "-c", versions.NAME], capture_output=True, text=True)
     name = told.stdout.strip()
     for each in (name, "2.9"):
@@ -64,14 +55,14 @@ def test_an_interpreter_is_believed_for_what_it_says_of_itself(
 
 
 def test_a_missing_interpreter_is_told_of_and_is_no_failure(
-    versions: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(versions.SETS, "ancient", versions.Releases("2.8"))
     assert versions.main(["--quick", "--sets", "ancient"]) == 0
     assert "sets whose interpreter is not here: ancient\n" in capsys.readouterr().out
 
 
-def test_a_gil_that_comes_back_is_a_failure(versions: ModuleType) -> None:
+def test_a_gil_that_comes_back_is_a_failure() -> None:
     free = versions.Releases("3.14t")
     assert list(versions.troubles(free, {"gil": False}, 0)) == []
     assert "the GIL is back" in "".join(versions.troubles(free, {"gil": True}, 0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ def decisions(draw):
 
 
 @given(decisions())
-def test_winners_are_the_first_classes_with_the_most_votes(case):
+def test_winners_are_the_first_classes_with_the_most_votes(case: Any) -> None:
     values, n_classes = case
     for row, winner in zip(values, winners(values, n_classes), strict=True):
         votes = [0] * n_classes
@@ -33,7 +34,7 @@ def test_winners_are_the_first_classes_with_the_most_votes(case):
 
 
 @given(decisions())
-def test_one_vs_rest_is_votes_and_squeezed_sums(case):
+def test_one_vs_rest_is_votes_and_squeezed_sums(case: Any) -> None:
     values, n_classes = case
     for row, scores in zip(values, one_vs_rest(values, n_classes), strict=True):
         votes, sums = np.zeros(n_classes), np.zeros(n_classes)
@@ -46,7 +47,7 @@ def test_one_vs_rest_is_votes_and_squeezed_sums(case):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
-def test_pair_dual_coef_places_every_coefficient_once(n_classes):
+def test_pair_dual_coef_places_every_coefficient_once(n_classes: int) -> None:
     n_support = np.arange(1, n_classes + 1, dtype=np.int32)
     owner = np.repeat(np.arange(n_classes), n_support)
     dual_coef = 1.0 + np.arange((n_classes - 1) * owner.size).reshape(n_classes - 1, -1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,7 +31,7 @@ def total(machine, name):
 
 
 @pytest.mark.parametrize("name", MACHINES)
-def test_the_same_fit_again_has_nothing_to_do(name):
+def test_the_same_fit_again_has_nothing_to_do(name: str) -> None:
     X, y = make_data(name)
     machine = getattr(dpsvm, name)(warm_start=True, shrinking=False).fit(X, y)
     before, steps = machine.objective_, total(machine, "n_iter_")
@@ -55,7 +56,9 @@ def test_the_same_fit_again_has_nothing_to_do(name):
         ("SVC", "class_weight", [None, {0: 5.0}, {1: 0.01}]),
     ],
 )
-def test_a_path_of_settings_ends_at_the_cold_optima(name, setting, values):
+def test_a_path_of_settings_ends_at_the_cold_optima(
+    name: str, setting: str, values: list[Any]
+) -> None:
     X, y = make_data(name)
     machine = getattr(dpsvm, name)(warm_start=True, tol=1e-6)
     for value in values:
@@ -68,7 +71,7 @@ def test_a_path_of_settings_ends_at_the_cold_optima(name, setting, values):
             np.testing.assert_allclose(machine.objective_, cold.objective_, rtol=tolerance)
 
 
-def test_it_saves_iterations_on_a_path_of_nu():
+def test_it_saves_iterations_on_a_path_of_nu() -> None:
     X, _ = make_data("OneClassSVM")
     warm = dpsvm.OneClassSVM(warm_start=True)
     saved = 0
@@ -78,7 +81,7 @@ def test_it_saves_iterations_on_a_path_of_nu():
 
 
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
-def test_targets_weights_and_rows_may_change(container):
+def test_targets_weights_and_rows_may_change(container: Any) -> None:
     X, y = make_data("SVC")
     rng = np.random.default_rng(0)
     machine = dpsvm.SVC(warm_start=True, tol=1e-6).fit(container(X), y)
@@ -98,7 +101,7 @@ def test_targets_weights_and_rows_may_change(container):
         np.testing.assert_allclose(machine.objective_, cold.objective_, rtol=1e-6)
 
 
-def test_other_labels_and_other_numbers_of_rows_begin_anew():
+def test_other_labels_and_other_numbers_of_rows_begin_anew() -> None:
     X, y = make_data("SVC")
     cold = dpsvm.SVC().fit(X[:90], y[:90])
     warm = dpsvm.SVC(warm_start=True).fit(X, y)
@@ -106,7 +109,7 @@ def test_other_labels_and_other_numbers_of_rows_begin_anew():
     np.testing.assert_array_equal(warm.fit(X[:90], y[:90] + 5).n_iter_, cold.n_iter_)
 
 
-def test_by_the_solver_that_keeps_w_and_from_kernel_matrices():
+def test_by_the_solver_that_keeps_w_and_from_kernel_matrices() -> None:
     X, y = load_iris(return_X_y=True)
     for rows, settings in (
         (X, {"kernel": "linear", "solver": "decomposition"}),
@@ -119,7 +122,7 @@ def test_by_the_solver_that_keeps_w_and_from_kernel_matrices():
         np.testing.assert_allclose(machine.objective_, cold.objective_, rtol=1e-4)
 
 
-def test_a_failed_fit_leaves_nothing_to_continue_from():
+def test_a_failed_fit_leaves_nothing_to_continue_from() -> None:
     X, y = make_data("SVC")
     machine = dpsvm.SVC(warm_start=True).fit(X, y)
     with pytest.raises(ValueError, match="NaN"):
@@ -128,13 +131,13 @@ def test_a_failed_fit_leaves_nothing_to_continue_from():
     np.testing.assert_array_equal(machine.fit(X, y).n_iter_, cold.n_iter_)
 
 
-def test_a_pickled_machine_continues_too():
+def test_a_pickled_machine_continues_too() -> None:
     X, y = make_data("SVC")
     machine = pickle.loads(pickle.dumps(dpsvm.SVC(warm_start=True).fit(X, y)))
     assert total(machine.fit(X, y), "n_iter_") <= 3
 
 
-def test_without_it_a_fit_forgets_the_last():
+def test_without_it_a_fit_forgets_the_last() -> None:
     X, y = make_data("SVC")
     machine = dpsvm.SVC().fit(X, y)
     first = machine.n_iter_

@@ -5,6 +5,7 @@
 
 #include "matrix.hpp"
 #include "random.hpp"
+#include "simd.hpp"
 
 namespace dpsvm {
 
@@ -47,6 +48,31 @@ inline Csr to_csr(const Cloud& cloud) {
     csr.offsets.push_back(static_cast<std::int64_t>(csr.values.size()));
   }
   return csr;
+}
+
+// Rows of a few entries each, and an order to take them in.
+template <class T>
+struct SparseSample {
+  std::vector<T> values;
+  std::vector<std::int32_t> columns;
+  std::vector<Index> offsets{0}, order;
+
+  SparseView<T> view() const { return {values.data(), columns.data(), offsets.data()}; }
+};
+
+template <class T>
+SparseSample<T> make_sparse_sample(Index n, Index features, Random& random) {
+  SparseSample<T> rows;
+  for (Index j = 0; j < n; ++j) {
+    for (std::int32_t k = 0; k < features; ++k) {
+      if (random.uniform() < 0.8) continue;
+      rows.columns.push_back(k);
+      rows.values.push_back(static_cast<T>(random.uniform() - 0.5));
+    }
+    rows.offsets.push_back(static_cast<Index>(rows.values.size()));
+    rows.order.push_back((7 * j) % n);
+  }
+  return rows;
 }
 
 inline std::vector<Index> all_rows(Index n) {

@@ -8,6 +8,7 @@
 
 #include "check.hpp"
 #include "random.hpp"
+#include "samples.hpp"
 #include "simd.hpp"
 
 #define DPSVM_VECTOR_BYTES 64
@@ -157,31 +158,21 @@ void sparse_dots_agree(void (*dots)(const SparseView<T>&, const Index*, Index, c
                        void (*alone)(const SparseView<T>&, const Index*, Index, const T*, T*), double tolerance,
                        Random& random) {
   const Index n = 23, features = 40;
-  std::vector<T> values, queries(features * kTogether + kPanel<T>), out(kTogether * n);
-  std::vector<std::int32_t> columns;
-  std::vector<Index> offsets{0}, order;
-  for (Index j = 0; j < n; ++j) {
-    for (std::int32_t k = 0; k < features; ++k) {
-      if (random.uniform() < 0.8) continue;
-      columns.push_back(k);
-      values.push_back(static_cast<T>(random.uniform() - 0.5));
-    }
-    offsets.push_back(static_cast<Index>(values.size()));
-    order.push_back((7 * j) % n);
-  }
+  const SparseSample<T> rows = make_sparse_sample<T>(n, features, random);
+  std::vector<T> queries(features * kTogether + kPanel<T>), out(kTogether * n);
   for (T& x : queries) x = static_cast<T>(random.uniform() - 0.5);
-  dots({values.data(), columns.data(), offsets.data()}, order.data(), n, queries.data(), out.data(), n);
+  dots(rows.view(), rows.order.data(), n, queries.data(), out.data(), n);
   for (Index r = 0; r < kTogether; ++r)
     for (Index j = 0; j < n; ++j) {
       T sum{};
-      for (Index e = offsets[order[j]]; e < offsets[order[j] + 1]; ++e)
-        sum += values[e] * queries[columns[e] * kTogether + r];
+      for (Index e = rows.offsets[rows.order[j]]; e < rows.offsets[rows.order[j] + 1]; ++e)
+        sum += rows.values[e] * queries[rows.columns[e] * kTogether + r];
       CHECK(std::fabs(out[r * n + j] - sum) <= tolerance);
     }
   for (Index r = 0; r < kTogether; ++r) {
     std::vector<T> query(features), line(n);
     for (Index k = 0; k < features; ++k) query[k] = queries[k * kTogether + r];
-    alone({values.data(), columns.data(), offsets.data()}, order.data(), n, query.data(), line.data());
+    alone(rows.view(), rows.order.data(), n, query.data(), line.data());
     for (Index j = 0; j < n; ++j) CHECK_EQUAL(line[j], out[r * n + j]);
   }
 }
