@@ -50,6 +50,7 @@ from dpsvm.frank_wolfe.samplings import (
     Serial,
     TauNice,
     least_marginal,
+    pair_probability,
 )
 from dpsvm.frank_wolfe.sets import ConvexSet, OneBlock, largest_eigenvalue
 
@@ -185,14 +186,10 @@ def _split(sampling: Sampling) -> tuple[float, Array] | None:
     if isinstance(sampling, Independent):
         return float(np.max(p)) ** 2, p * (1.0 - p)
     if isinstance(sampling, TauNice):
-        q = _both(sampling.tau, sampling.blocks)
+        q = pair_probability(sampling.blocks, sampling.tau)
         return q, p - q
     if isinstance(sampling, Distributed):
         sizes = sampling.sizes
-        within = np.repeat([_both(sampling.tau, size) for size in sizes], sizes)
+        within = np.repeat([pair_probability(size, sampling.tau) for size in sizes], sizes)
         return float(np.max(p)) ** 2, p - within
     return None
-
-
-def _both(tau: int, size: int) -> float:
-    return tau * (tau - 1) / (size * (size - 1)) if size > 1 else 1.0
