@@ -13,7 +13,7 @@ from dpsvm.frank_wolfe.curvature import (
 )
 from dpsvm.frank_wolfe.distributed import DistributedFrankWolfe, DistributedResult
 from dpsvm.frank_wolfe.estimator import FrankWolfeLasso
-from dpsvm.frank_wolfe.history import History, Iteration, Result
+from dpsvm.frank_wolfe.loop import History, Iteration, Result
 from dpsvm.frank_wolfe.messages import Traffic, longest_uplink
 from dpsvm.frank_wolfe.objectives import Function, LeastSquares
 from dpsvm.frank_wolfe.one_shot import OneShotSketching

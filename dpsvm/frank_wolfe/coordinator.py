@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from dpsvm._memory import Remembers
 from dpsvm.frank_wolfe.messages import Bid, Proposal, Query, Traffic
-from dpsvm.frank_wolfe.steps import Schedule
+from dpsvm.frank_wolfe.steps import Schedule, exact_step
 
 Array = NDArray[np.float64]
 
@@ -151,7 +151,12 @@ class Coordinator(Remembers):
                 value = message.sign * radius
                 moves.append((message, value, value * self._sketch(message) - part))
         direction = np.add.reduce([change for _, _, change in moves]) if moves else residual * 0.0
-        self.step = self._length(direction, residual) if moves else 0.0
+        if not moves:
+            self.step = 0.0
+        elif self._schedule is None:
+            self.step = exact_step(direction, residual)
+        else:
+            self.step = self._schedule(self.round)
         for message, value, _ in moves:
             k = message.party
             for block in range(len(self.weights)) if self.problem == "l1" else (k,):
@@ -161,14 +166,6 @@ class Coordinator(Remembers):
             self._parts[k] += (self.step * value) * self._sketch(message)
         self.round += 1
         return self._query()
-
-    def _length(self, direction: Array, residual: Array) -> float:
-        if self._schedule is not None:
-            return self._schedule(self.round)
-        slope, curvature = -float(direction @ residual), float(direction @ direction)
-        if slope <= 0.0:
-            return 0.0
-        return 1.0 if slope >= curvature else slope / curvature
 
     def _down(self) -> Traffic:
         """A query to every party."""

@@ -17,19 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsvm.frank_wolfe.checks import check_count, check_vector
-from dpsvm.frank_wolfe.history import History, Iteration, Result
-from dpsvm.frank_wolfe.objectives import Point, Smooth, point_of
-from dpsvm.frank_wolfe.pairwise import PairwiseMove
-from dpsvm.frank_wolfe.sets import Atom, ConvexSet
-from dpsvm.frank_wolfe.steps import PAIRWISE, Schedule, make_schedule
+from dpsvm.frank_wolfe.loop import Callback, Oracle, Result, TowardVertex, iterate
+from dpsvm.frank_wolfe.objectives import Smooth, point_of
+from dpsvm.frank_wolfe.pairwise import Pairwise
+from dpsvm.frank_wolfe.sets import ConvexSet
+from dpsvm.frank_wolfe.steps import PAIRWISE, make_schedule
 
 Array = NDArray[np.float64]
-
-Callback = Callable[[Iteration, Array], Any]
-"""Called with every iteration and its point, which it must not change; true ends the run."""
-
-Oracle = Callable[[Array], Array]
-"""Takes a gradient, gives a point of the set that minimises <s, gradient>."""
 
 
 def minimize(
@@ -59,47 +53,13 @@ def minimize(
     """
     max_iter, tol = check_count(max_iter, "max_iter", least=0), check_tolerance(tol)
     start = starting_point(lmo, x0)
-    pairwise = isinstance(step, str) and step == PAIRWISE
-    mover: Any = PairwiseMove(lmo, start) if pairwise else _Toward(make_schedule(step))
-    point = point_of(f, start)
     oracle: Any = getattr(lmo, "atom", None) or getattr(lmo, "lmo", lmo)
-    history = History()
-    for t in range(max_iter + 1):
-        gradient = point.gradient()
-        check_gradient(gradient)
-        vertex = oracle(gradient)
-        gap = _gap(point.x, vertex, gradient)
-        stop_reason = "gap" if gap <= tol else "iterations" if t == max_iter else ""
-        length = float("nan") if stop_reason else mover.length(point, vertex, gradient, t)
-        past = float("nan") if bound is None else bound(t)
-        record = Iteration(t, point.value(), gap, length, past)
-        if note(history, record, point.x, callback):
-            stop_reason = stop_reason or "stopped"
-        if stop_reason:
-            break
-        mover.move(point, vertex, length)
-    return Result(point.x, record.value, gap, t, stop_reason, history)
-
-
-def note(history: History, record: Iteration, x: Array, callback: Callback | None) -> bool:
-    """Keep an iteration, and tell of it; whether the callback asks for it to be the last."""
-    history.iterations.append(record)
-    return callback is not None and bool(callback(record, x))
-
-
-class _Toward:
-    """The move towards the vertex, by a schedule or by a line search."""
-
-    def __init__(self, schedule: Schedule | None) -> None:
-        self._schedule = schedule
-
-    def length(self, point: Point, vertex: Array | Atom, gradient: Array, t: int) -> float:
-        if self._schedule is None:
-            return point.best_step_toward(vertex)
-        return self._schedule(t)
-
-    def move(self, point: Point, vertex: Array | Atom, length: float) -> None:
-        point.toward(vertex, length)
+    point = point_of(f, start)
+    if isinstance(step, str) and step == PAIRWISE:
+        move: TowardVertex = Pairwise(point, oracle, lmo, start)
+    else:
+        move = TowardVertex(point, oracle, make_schedule(step))
+    return iterate(move, max_iter, tol, callback, bound)
 
 
 def starting_point(lmo: Any, x0: Any) -> Array:
@@ -122,15 +82,3 @@ def check_tolerance(tol: Any) -> float:
     if not real or not 0.0 <= float(tol) < float("inf"):
         raise ValueError(f"tol must be a finite number from 0 on, got {tol!r}")
     return float(tol)
-
-
-def check_gradient(gradient: Array) -> None:
-    """Refuse what no oracle can answer."""
-    if not np.all(np.isfinite(gradient)):
-        raise ValueError("the gradient is not finite: scale the data")
-
-
-def _gap(x: Array, vertex: Array | Atom, gradient: Array) -> float:
-    if isinstance(vertex, Atom):
-        return float(x @ gradient) - vertex.value * float(gradient[vertex.index])
-    return float((x - vertex) @ gradient)

@@ -22,9 +22,9 @@ from scipy.optimize import brentq
 
 from dpsvm.frank_wolfe.checks import canonical_columns, check_vector
 from dpsvm.frank_wolfe.sets import Atom, dense
+from dpsvm.frank_wolfe.steps import exact_step
 
 Array = NDArray[np.float64]
-
 
 MOST_KEPT = 2**25
 """Numbers of columns A'a_i / n that are kept at most: 256 MB."""
@@ -148,13 +148,12 @@ class Point:
             return most
         return float(brentq(slope, 0.0, most, xtol=1e-15))
 
-    def best_step_toward(self, vertex: Array | Atom) -> float:
-        """The same towards a point."""
-        if isinstance(vertex, Atom):
-            direction = -self.x
-            direction[vertex.index] += vertex.value
-            return self.best_step(direction)
-        return self.best_step(vertex - self.x)
+    def best_step_toward(
+        self, vertex: Array | Atom, away: Array | Atom | None = None, most: float = 1.0
+    ) -> float:
+        """The same along vertex - away, away being x if it is None."""
+        origin = self.x if away is None else dense(away, len(self.x))
+        return self.best_step(dense(vertex, len(self.x)) - origin, most)
 
     def toward(self, vertex: Array | Atom, step: float) -> None:
         """x <- (1 - step) x + step vertex."""
@@ -164,14 +163,8 @@ class Point:
         else:
             self.x += step * vertex
 
-    def best_exchange(self, away: Array | Atom, toward: Array | Atom, most: float) -> float:
-        """The t in [0, most] with the least f(x + t (toward - away))."""
-        size = len(self.x)
-        return self.best_step(dense(toward, size) - dense(away, size), most)
-
-    def exchange(self, away: Array | Atom, toward: Array | Atom, step: float, x: Array) -> None:
-        """x <- x + step (toward - away), which is the x given, up to rounding."""
-        self.x[:] = x
+    def exchanged(self, away: Array | Atom, toward: Array | Atom, step: float) -> None:
+        """Take note that x <- x + step (toward - away)."""
 
     def along(self, block: slice, change: Array) -> None:
         """x <- x + change, in one block."""
@@ -216,13 +209,12 @@ class LeastSquaresPoint(Point):
         """-<direction, gradient> / (|A direction|^2 / n), cut off at 0 and at most."""
         return self._least_along(np.asarray(self._f.matrix @ direction), most)
 
-    def best_step_toward(self, vertex: Array | Atom) -> float:
-        """The same towards a point, from one column if that is an atom."""
-        return self._least_along(self._image(vertex) - self._fitted)
-
-    def best_exchange(self, away: Array | Atom, toward: Array | Atom, most: float) -> float:
-        """The same from one point towards another."""
-        return self._least_along(self._image(toward) - self._image(away), most)
+    def best_step_toward(
+        self, vertex: Array | Atom, away: Array | Atom | None = None, most: float = 1.0
+    ) -> float:
+        """The same along vertex - away, from one column for each that is an atom."""
+        origin = self._fitted if away is None else self._image(away)
+        return self._least_along(self._image(vertex) - origin, most)
 
     def _image(self, vertex: Array | Atom) -> Array:
         """A times a point, one column if that is an atom."""
@@ -245,16 +237,11 @@ class LeastSquaresPoint(Point):
             self._start = (vertex, image, curved)
         return image, curved
 
-    def _least_along(self, moved: Array, most: float = 1.0) -> float:
-        slope = -float(moved @ (self._fitted - self._f.target))
-        curvature = float(moved @ moved)
-        if slope <= 0.0:
-            return 0.0
-        return most if slope >= most * curvature else slope / curvature
+    def _least_along(self, moved: Array, most: float) -> float:
+        return exact_step(moved, self._fitted - self._f.target, most)
 
-    def exchange(self, away: Array | Atom, toward: Array | Atom, step: float, x: Array) -> None:
-        """x <- x + step (toward - away)."""
-        super().exchange(away, toward, step, x)
+    def exchanged(self, away: Array | Atom, toward: Array | Atom, step: float) -> None:
+        """Take note that x <- x + step (toward - away)."""
         if self._anew():
             return
         self._fitted += step * (self._image(toward) - self._image(away))

@@ -23,7 +23,7 @@ from scipy import sparse
 from dpsvm.frank_wolfe.checks import check_count, check_positive
 from dpsvm.frank_wolfe.core import check_tolerance, minimize
 from dpsvm.frank_wolfe.distributed import check_blocks
-from dpsvm.frank_wolfe.history import Result
+from dpsvm.frank_wolfe.loop import Result
 from dpsvm.frank_wolfe.messages import Traffic
 from dpsvm.frank_wolfe.objectives import LeastSquares
 from dpsvm.frank_wolfe.privacy import (

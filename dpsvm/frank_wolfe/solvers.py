@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsvm.frank_wolfe.blocks import BlockOracle, minimize_blocks, whole_gap
-from dpsvm.frank_wolfe.core import Callback, minimize, starting_point
+from dpsvm.frank_wolfe.core import minimize, starting_point
 from dpsvm.frank_wolfe.curvature import Theorem1, theorem_1
-from dpsvm.frank_wolfe.history import Result
+from dpsvm.frank_wolfe.loop import Callback, Result
 from dpsvm.frank_wolfe.objectives import Smooth, point_of
 from dpsvm.frank_wolfe.samplings import Sampling, elementary
 from dpsvm.frank_wolfe.sets import ConvexSet

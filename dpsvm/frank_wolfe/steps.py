@@ -15,7 +15,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dpsvm.frank_wolfe.checks import check_count
+
+Array = NDArray[np.float64]
 
 LINE_SEARCH = "line-search"
 PAIRWISE = "pairwise"
@@ -83,6 +88,18 @@ class ParallelStep:
     def __call__(self, t: int) -> float:
         """The step of iteration t."""
         return min(2.0 * self.blocks * self.tau / (self.tau**2 * t + 2.0 * self.blocks), 1.0)
+
+
+def exact_step(direction: Array, residual: Array, most: float = 1.0) -> float:
+    """The t in [0, most] with the least |residual + t direction|^2: a line search by its formula.
+
+    >>> exact_step(np.array([4.0]), np.array([-2.0]))
+    0.5
+    """
+    slope, curvature = -float(direction @ residual), float(direction @ direction)
+    if slope <= 0.0:
+        return 0.0
+    return most if slope >= most * curvature else slope / curvature
 
 
 def make_schedule(step: Any, p: float = 1.0) -> Schedule | None:
