@@ -311,7 +311,7 @@ class PartyNoise(Remembers):
         check_entries(columns, self._made_for.entry_bound, "entry_bound")
 
     def choose(self, scores: Array, residual: Array) -> tuple[int, int]:
-        """A vertex, by the exponential mechanism."""
+        """The position and the sign of a vertex, by the exponential mechanism."""
         made_for = self._made_for
         self._choices = self._counted(self._choices, made_for.rounds, "choices")
         sensitivity = score_sensitivity(residual, made_for.sketch, made_for.entry_bound)
