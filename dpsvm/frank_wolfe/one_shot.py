@@ -95,27 +95,12 @@ class OneShotSketching:
         ball = L1Ball(
             sum(table.shape[1] for table in tables), check_positive(self.radius, "radius")
         )
-        mu = self._mu(tables)
+        price = self._price(tables, sketch)
         sent = np.hstack([_dense(sketch.of(table)) for table in tables]) / len(target)
-        guarantee: Guarantee | None = None
-        report: dict[str, Any] | None = None
-        if mu is not None:
-            assert self.epsilon is not None  # by _mu
-            assert self.delta is not None
-            assert self.entry_bound is not None
-            guarantee = Guarantee(float(self.epsilon), float(self.delta), "features")
-            moved = sketch_sensitivity(sketch, self.entry_bound) * math.sqrt(ball.dimension)
-            scale = moved / mu * UP
-            check_size(scale, "the noise of the sketches")
-            figures = {
-                "labels": PUBLIC_LABELS,
-                "sketches": 1,
-                "sketch_multiplier": 1.0 / mu,
-                "sketch_sensitivity": moved,
-                "sketch_noise": scale,
-            }
-            release = Release.of(self, Price(Gaussian(mu), guarantee, figures))
-            sent = noisy(sent, scale, release.charge())
+        guarantee, report = None, None
+        if price is not None:
+            release = Release.of(self, price)
+            sent = noisy(sent, price.figures["sketch_noise"], release.charge())
             guarantee, report = release.guarantee, release.report
         # LeastSquares divides by its rows, which are m, not n.
         scale = math.sqrt(len(target) * size)
@@ -130,8 +115,8 @@ class OneShotSketching:
             report=report,
         )
 
-    def _mu(self, tables: list[Any]) -> float | None:
-        """The mu of a private run, all that it needs being given; None without an epsilon."""
+    def _price(self, tables: list[Any], sketch: Sketch) -> Price | None:
+        """Of a private run, all that it needs being given; None without an epsilon."""
         if self.epsilon is None:
             for name in _PRIVATE:
                 if (value := getattr(self, name)) is not None:
@@ -147,7 +132,20 @@ class OneShotSketching:
             check_entries(table, bound, "entry_bound")
         if self.delta is None:
             raise ValueError("a private run needs a delta, got None")
-        return gaussian_mu(self.epsilon, self.delta)
+        mu = gaussian_mu(self.epsilon, self.delta)
+        columns = sum(table.shape[1] for table in tables)
+        moved = sketch_sensitivity(sketch, bound) * math.sqrt(columns)
+        scale = moved / mu * UP
+        check_size(scale, "the noise of the sketches")
+        figures = {
+            "labels": PUBLIC_LABELS,
+            "sketches": 1,
+            "sketch_multiplier": 1.0 / mu,
+            "sketch_sensitivity": moved,
+            "sketch_noise": scale,
+        }
+        guarantee = Guarantee(float(self.epsilon), float(self.delta), "features")
+        return Price(Gaussian(mu), guarantee, figures)
 
 
 def _dense(table: Any) -> Array:
