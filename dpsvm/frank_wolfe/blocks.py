@@ -19,17 +19,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpsvm.frank_wolfe.checks import check_count
+from dpsvm.frank_wolfe.checks import Array, check_count
 from dpsvm.frank_wolfe.core import check_tolerance, starting_point
 from dpsvm.frank_wolfe.loop import Callback, Result, TowardVertex, check_gradient, iterate
 from dpsvm.frank_wolfe.objectives import Point, Smooth, point_of
 from dpsvm.frank_wolfe.samplings import Sampling, least_marginal
 from dpsvm.frank_wolfe.sets import ConvexSet
 from dpsvm.frank_wolfe.steps import make_schedule
-
-Array = NDArray[np.float64]
 
 BlockOracle = Callable[[int, Array, int], Array]
 """Takes a block, the gradient there and t; gives a point of the block, perhaps inexactly."""

@@ -25,13 +25,11 @@ from dataclasses import astuple
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpsvm._memory import Remembers
+from dpsvm.frank_wolfe.checks import Array
 from dpsvm.frank_wolfe.messages import Bid, Proposal, Query, Traffic
 from dpsvm.frank_wolfe.steps import Schedule, exact_step
-
-Array = NDArray[np.float64]
 
 PROBLEMS = ("l1", "product")
 

@@ -14,16 +14,13 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpsvm.frank_wolfe.checks import check_count, check_vector
+from dpsvm.frank_wolfe.checks import Array, check_count, check_vector
 from dpsvm.frank_wolfe.loop import Callback, Oracle, Result, TowardVertex, iterate
 from dpsvm.frank_wolfe.objectives import Smooth, point_of
 from dpsvm.frank_wolfe.pairwise import Pairwise
 from dpsvm.frank_wolfe.sets import ConvexSet
 from dpsvm.frank_wolfe.steps import PAIRWISE, make_schedule
-
-Array = NDArray[np.float64]
 
 
 def minimize(

@@ -41,8 +41,8 @@ from dataclasses import dataclass
 from itertools import islice, product
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpsvm.frank_wolfe.checks import Array
 from dpsvm.frank_wolfe.samplings import (
     Distributed,
     Independent,
@@ -53,8 +53,6 @@ from dpsvm.frank_wolfe.samplings import (
     pair_probability,
 )
 from dpsvm.frank_wolfe.sets import ConvexSet, OneBlock, largest_eigenvalue
-
-Array = NDArray[np.float64]
 
 MOST_POINTS = 2**18
 """Differences of vertices that are enumerated at most."""

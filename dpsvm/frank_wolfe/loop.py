@@ -8,13 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpsvm.frank_wolfe.checks import Array
 from dpsvm.frank_wolfe.objectives import Point
 from dpsvm.frank_wolfe.sets import Atom
 from dpsvm.frank_wolfe.steps import Schedule
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

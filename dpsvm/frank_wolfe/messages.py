@@ -10,10 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-Array = NDArray[np.float64]
+from dpsvm.frank_wolfe.checks import Array
 
 _NUMBER = 8  # bytes
 

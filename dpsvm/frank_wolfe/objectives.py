@@ -16,15 +16,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import brentq
 
-from dpsvm.frank_wolfe.checks import canonical_columns, check_vector
+from dpsvm.frank_wolfe.checks import Array, canonical_columns, check_vector
 from dpsvm.frank_wolfe.sets import Atom, dense
 from dpsvm.frank_wolfe.steps import exact_step
-
-Array = NDArray[np.float64]
 
 MOST_KEPT = 2**25
 """Numbers of columns A'a_i / n that are kept at most: 256 MB."""

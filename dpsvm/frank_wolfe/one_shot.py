@@ -17,10 +17,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from dpsvm.frank_wolfe.checks import check_count, check_positive
+from dpsvm.frank_wolfe.checks import Array, check_count, check_positive
 from dpsvm.frank_wolfe.core import check_tolerance, minimize
 from dpsvm.frank_wolfe.distributed import check_blocks
 from dpsvm.frank_wolfe.loop import Result
@@ -41,8 +40,6 @@ from dpsvm.privacy.accounting import Gaussian, gaussian_mu
 from dpsvm.privacy.guarantee import Guarantee
 from dpsvm.privacy.release import Price, Release
 from dpsvm.privacy.rounding import UP
-
-Array = NDArray[np.float64]
 
 _PRIVATE = ("delta", "entry_bound", "public_labels", "accountant", "random_state")
 

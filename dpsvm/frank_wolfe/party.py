@@ -5,16 +5,13 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from dpsvm._memory import Remembers
-from dpsvm.frank_wolfe.checks import check_count
+from dpsvm.frank_wolfe.checks import Array, check_count
 from dpsvm.frank_wolfe.messages import Bid, Proposal, Query
 from dpsvm.frank_wolfe.privacy import PartyNoise
 from dpsvm.frank_wolfe.sketches import Sketch
-
-Array = NDArray[np.float64]
 
 
 class Party(Remembers):

@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpsvm.frank_wolfe.agreement import Agreement, generator_of
-from dpsvm.frank_wolfe.checks import check_positive
+from dpsvm.frank_wolfe.checks import Array, check_positive
 from dpsvm.frank_wolfe.distributed import DistributedResult, Watch, check_blocks, run
 from dpsvm.frank_wolfe.objectives import LeastSquares
 from dpsvm.frank_wolfe.privacy import (
@@ -30,8 +29,6 @@ from dpsvm.frank_wolfe.theory import central_rounds
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.guarantee import Guarantee, check_epsilon
 from dpsvm.privacy.release import Release
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

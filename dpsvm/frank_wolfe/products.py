@@ -7,12 +7,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpsvm.frank_wolfe.checks import check_choice, check_count, check_vector
+from dpsvm.frank_wolfe.checks import Array, check_choice, check_count, check_vector
 from dpsvm.frank_wolfe.sets import SLACK, ConvexSet, L1Ball, L2Ball, OneBlock, largest_eigenvalue
-
-Array = NDArray[np.float64]
 
 
 class Box(ConvexSet):

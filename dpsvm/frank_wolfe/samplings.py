@@ -24,9 +24,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpsvm.frank_wolfe.checks import check_count, check_vector
+from dpsvm.frank_wolfe.checks import Array, check_count, check_vector
 
-Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 _SUM = 1e-9  # how far from 1 the sum of probabilities may be

@@ -22,12 +22,9 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigvalsh
 
-from dpsvm.frank_wolfe.checks import check_count, check_positive
-
-Array = NDArray[np.float64]
+from dpsvm.frank_wolfe.checks import Array, check_count, check_positive
 
 SLACK = 1e-9
 """Of the size of a set: how far outside a point may lie for the sake of rounding."""

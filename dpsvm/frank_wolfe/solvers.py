@@ -6,17 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpsvm.frank_wolfe.blocks import BlockOracle, minimize_blocks, whole_gap
+from dpsvm.frank_wolfe.checks import Array
 from dpsvm.frank_wolfe.core import minimize, starting_point
 from dpsvm.frank_wolfe.curvature import Theorem1, theorem_1
 from dpsvm.frank_wolfe.loop import Callback, Result
 from dpsvm.frank_wolfe.objectives import Smooth, point_of
 from dpsvm.frank_wolfe.samplings import Sampling, elementary
 from dpsvm.frank_wolfe.sets import ConvexSet
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -15,12 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from dpsvm.frank_wolfe.checks import check_count
-
-Array = NDArray[np.float64]
+from dpsvm.frank_wolfe.checks import Array, check_count
 
 LINE_SEARCH = "line-search"
 PAIRWISE = "pairwise"
