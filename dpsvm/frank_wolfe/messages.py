@@ -8,7 +8,8 @@ choice was.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import operator
+from dataclasses import astuple, dataclass
 
 from dpsvm.frank_wolfe.checks import Array
 
@@ -88,11 +89,7 @@ class Traffic:
         return _NUMBER * self.down_floats
 
     def __add__(self, other: Traffic) -> Traffic:
-        return Traffic(
-            self.up_integers + other.up_integers,
-            self.up_floats + other.up_floats,
-            self.down_floats + other.down_floats,
-        )
+        return Traffic(*map(operator.add, astuple(self), astuple(other)))
 
 
 def longest_uplink(parties: int, rounds: int, size: int) -> Traffic:

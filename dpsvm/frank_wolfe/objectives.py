@@ -187,7 +187,6 @@ class LeastSquaresPoint(Point):
         self._moves = 0
 
     def value(self) -> float:
-        """f(x)."""
         residual = self._fitted - self._f.target
         return float(residual @ residual) / (2.0 * self._f.n_samples)
 
@@ -238,7 +237,6 @@ class LeastSquaresPoint(Point):
         return exact_step(moved, self._fitted - self._f.target, most)
 
     def exchanged(self, away: Array | Atom, toward: Array | Atom, step: float) -> None:
-        """Take note that x <- x + step (toward - away)."""
         if self._anew():
             return
         self._fitted += step * (self._image(toward) - self._image(away))
@@ -246,7 +244,6 @@ class LeastSquaresPoint(Point):
             self._curved += step * (self._curved_image(toward) - self._curved_image(away))
 
     def toward(self, vertex: Array | Atom, step: float) -> None:
-        """x <- (1 - step) x + step vertex."""
         super().toward(vertex, step)
         if self._anew():
             return
@@ -296,7 +293,6 @@ class LeastSquaresPoint(Point):
         return [int(one) for one in found if steepness[one] >= 0.0]
 
     def along(self, block: slice, change: Array) -> None:
-        """x <- x + change, in one block."""
         super().along(block, change)
         if self._anew():
             return

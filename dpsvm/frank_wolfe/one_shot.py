@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from dpsvm.frank_wolfe.checks import Array, check_count, check_positive
 from dpsvm.frank_wolfe.core import check_tolerance, minimize
@@ -93,7 +92,7 @@ class OneShotSketching:
             sum(table.shape[1] for table in tables), check_positive(self.radius, "radius")
         )
         price = self._price(tables, sketch)
-        sent = np.hstack([_dense(sketch.of(table)) for table in tables]) / len(target)
+        sent = np.hstack([sketch.of(table) for table in tables]) / len(target)
         guarantee, report = None, None
         if price is not None:
             release = Release.of(self, price)
@@ -143,7 +142,3 @@ class OneShotSketching:
         }
         guarantee = Guarantee(float(self.epsilon), float(self.delta), "features")
         return Price(Gaussian(mu), guarantee, figures)
-
-
-def _dense(table: Any) -> Array:
-    return np.asarray(table.toarray() if sparse.issparse(table) else table)

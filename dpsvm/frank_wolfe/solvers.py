@@ -39,7 +39,6 @@ class FrankWolfe:
 
     def minimize(self, f: Smooth, x0: Any = None, callback: Callback | None = None) -> Result:
         """Minimise f from a point of the set, its own start if none is given."""
-        bound = _bound(self, f, x0, elementary(len(self.domain.blocks)))
         return minimize(
             f,
             self.domain,
@@ -48,15 +47,29 @@ class FrankWolfe:
             max_iter=self.max_iter,
             tol=self.tol,
             callback=callback,
-            bound=bound,
+            bound=self._bound(f, x0, elementary(len(self.domain.blocks))),
         )
+
+    def _bound(self, f: Smooth, x0: Any, sampling: Sampling, rho: float = 0.0) -> Theorem1 | None:
+        """Theorem 1's bound, h_0 being at most the gap at the start."""
+        if self.hessian is None:
+            return None
+        size, hessian = self.domain.dimension, np.asarray(self.hessian, dtype=np.float64)
+        if not isinstance(self.step, str) or self.step != "diminishing":
+            raise ValueError(f"the bound is for step='diminishing', got step={self.step!r}")
+        if hessian.shape != (size, size):
+            raise ValueError(
+                f"hessian must have {size} rows and columns, got shape {hessian.shape}"
+            )
+        start = whole_gap(point_of(f, starting_point(self.domain, x0)), self.domain)
+        return theorem_1(hessian, self.domain, sampling, max(start, 0.0), rho)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class BlockCoordinateFrankWolfe:
+class BlockCoordinateFrankWolfe(FrankWolfe):
     """Frank-Wolfe on blocks drawn at random (:mod:`~dpsvm.frank_wolfe.blocks`).
 
-    hessian : as for :class:`FrankWolfe`
+    domain, step, max_iter, tol, hessian : as for :class:`FrankWolfe`
     oracle, rho : an inexact oracle, and rho_g + rho_l, how inexact it and the gradient are taken to
         be by the bound (:mod:`~dpsvm.frank_wolfe.curvature`)
 
@@ -71,15 +84,10 @@ class BlockCoordinateFrankWolfe:
     True
     """
 
-    domain: ConvexSet
     sampling: Sampling
-    step: Any = "diminishing"
-    max_iter: int = 1000
-    tol: float = 0.0
     check_every: int | None = None
     oracle: BlockOracle | None = None
     rho: float = 0.0
-    hessian: Array | None = None
     random_state: Any = None
 
     def minimize(self, f: Smooth, x0: Any = None, callback: Callback | None = None) -> Result:
@@ -97,27 +105,6 @@ class BlockCoordinateFrankWolfe:
             check_every=self.check_every,
             oracle=self.oracle,
             callback=callback,
-            bound=_bound(self, f, x0, self.sampling, self.rho),
+            bound=self._bound(f, x0, self.sampling, self.rho),
             random_state=self.random_state,
         )
-
-
-def _bound(
-    solver: FrankWolfe | BlockCoordinateFrankWolfe,
-    f: Smooth,
-    x0: Any,
-    sampling: Sampling,
-    rho: float = 0.0,
-) -> Theorem1 | None:
-    """Theorem 1's bound, h_0 being at most the gap at the start."""
-    if solver.hessian is None:
-        return None
-    domain, hessian = solver.domain, np.asarray(solver.hessian, dtype=np.float64)
-    if not isinstance(solver.step, str) or solver.step != "diminishing":
-        raise ValueError(f"the bound is for step='diminishing', got step={solver.step!r}")
-    if hessian.shape != (domain.dimension, domain.dimension):
-        raise ValueError(
-            f"hessian must have {domain.dimension} rows and columns, got shape {hessian.shape}"
-        )
-    start = whole_gap(point_of(f, starting_point(domain, x0)), domain)
-    return theorem_1(hessian, domain, sampling, max(start, 0.0), rho)

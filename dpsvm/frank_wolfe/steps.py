@@ -43,7 +43,6 @@ class Diminishing:
             raise ValueError(f"p must lie above 0 and at most 1, got {self.p!r}")
 
     def __call__(self, t: int) -> float:
-        """The step of iteration t."""
         return 2.0 / (self.p * t + 2.0)
 
 
@@ -61,7 +60,6 @@ class SerialStep:
         check_count(self.blocks, "blocks")
 
     def __call__(self, t: int) -> float:
-        """The step of iteration t."""
         return 2.0 * self.blocks / (t + 2.0 * self.blocks)
 
 
@@ -81,7 +79,6 @@ class ParallelStep:
         check_count(self.tau, "tau", most=self.blocks)
 
     def __call__(self, t: int) -> float:
-        """The step of iteration t."""
         return min(2.0 * self.blocks * self.tau / (self.tau**2 * t + 2.0 * self.blocks), 1.0)
 
 
@@ -109,10 +106,9 @@ def make_schedule(step: Any, p: float = 1.0) -> Schedule | None:
     ...
     ValueError: step must be 'diminishing', 'line-search' or a callable, got 'huge'
     """
-    if isinstance(step, str) and step == LINE_SEARCH:
-        return None
-    if isinstance(step, str) and step == "diminishing":
-        return Diminishing(p)
+    named = {LINE_SEARCH: None, "diminishing": Diminishing(p)}
+    if isinstance(step, str) and step in named:
+        return named[step]
     if callable(step):
         return _checked(step)
     raise ValueError(f"step must be 'diminishing', 'line-search' or a callable, got {step!r}")
