@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 from dpsvm.frank_wolfe.checks import Array, check_count
-from dpsvm.frank_wolfe.core import check_tolerance, starting_point
+from dpsvm.frank_wolfe.core import FrankWolfe, check_tolerance, starting_point
 from dpsvm.frank_wolfe.loop import Callback, Result, TowardVertex, check_gradient, iterate
-from dpsvm.frank_wolfe.objectives import Point, Smooth, point_of
+from dpsvm.frank_wolfe.objectives import Smooth, point_of
 from dpsvm.frank_wolfe.samplings import Sampling, least_marginal
 from dpsvm.frank_wolfe.sets import ConvexSet
 from dpsvm.frank_wolfe.steps import make_schedule
@@ -86,9 +86,49 @@ def minimize_blocks(
     return iterate(move, max_iter, tol, callback, bound)
 
 
-def whole_gap(point: Point, domain: ConvexSet) -> float:
-    """<x - s, gradient> over all the blocks."""
-    return TowardVertex(point, domain.lmo, None).gap(0, last=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BlockCoordinateFrankWolfe(FrankWolfe):
+    """:func:`minimize_blocks` as an object.
+
+    domain, step, max_iter, tol, hessian : as for :class:`FrankWolfe`
+    oracle, rho : an inexact oracle, and rho_g + rho_l, how inexact it and the gradient are taken to
+        be by the bound (:mod:`~dpsvm.frank_wolfe.curvature`)
+
+    >>> from dpsvm.frank_wolfe import Box, LeastSquares, TauNice
+    >>> f = LeastSquares(np.eye(4), [0.1, 0.2, 0.3, 2.0])
+    >>> solver = BlockCoordinateFrankWolfe(
+    ...     domain=Box(np.zeros(4), np.ones(4)), sampling=TauNice(4, 2), hessian=f.hessian(),
+    ...     max_iter=400, random_state=0,
+    ... )
+    >>> found = solver.minimize(f)
+    >>> bool(found.value - 0.125 < found.history["bound"][-1] < 0.05)
+    True
+    """
+
+    sampling: Sampling
+    check_every: int | None = None
+    oracle: BlockOracle | None = None
+    rho: float = 0.0
+    random_state: Any = None
+
+    def minimize(self, f: Smooth, x0: Any = None, callback: Callback | None = None) -> Result:
+        """Minimise f from a point of the set, its own start if none is given."""
+        if self.rho and self.hessian is None:
+            raise ValueError(f"rho is for the bound, which needs hessian; got rho={self.rho!r}")
+        return minimize_blocks(
+            f,
+            self.domain,
+            self.sampling,
+            x0,
+            step=self.step,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            check_every=self.check_every,
+            oracle=self.oracle,
+            callback=callback,
+            bound=self._bound(f, x0, self.sampling, self.rho),
+            random_state=self.random_state,
+        )
 
 
 @dataclass(kw_only=True)

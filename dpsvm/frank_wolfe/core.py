@@ -10,15 +10,17 @@ most 2 C / (t + 2) from t = 1 on (Jaggi 2013).
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Real
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from dpsvm.frank_wolfe.checks import Array, check_count, check_vector
-from dpsvm.frank_wolfe.loop import Callback, Oracle, Result, TowardVertex, iterate
+from dpsvm.frank_wolfe.checks import Array, check_count, check_positive, check_vector
+from dpsvm.frank_wolfe.curvature import Theorem1, theorem_1
+from dpsvm.frank_wolfe.loop import Callback, Oracle, Result, TowardVertex, iterate, whole_gap
 from dpsvm.frank_wolfe.objectives import Smooth, point_of
 from dpsvm.frank_wolfe.pairwise import Pairwise
+from dpsvm.frank_wolfe.samplings import Sampling, elementary
 from dpsvm.frank_wolfe.sets import ConvexSet
 from dpsvm.frank_wolfe.steps import PAIRWISE, make_schedule
 
@@ -59,6 +61,54 @@ def minimize(
     return iterate(move, max_iter, tol, callback, bound)
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FrankWolfe:
+    """:func:`minimize` as an object: settings in, a result out, for any smooth function.
+
+    hessian : the Hessian of a quadratic, or a matrix that no second derivative exceeds; with it the
+        bound of Theorem 1 is in the history, for the step "diminishing"
+
+    >>> from dpsvm.frank_wolfe import LeastSquares, Simplex
+    >>> f = LeastSquares(np.eye(3), [0.5, 0.25, 0.25])
+    >>> found = FrankWolfe(domain=Simplex(3), max_iter=200).minimize(f, [0.0, 0.0, 1.0])
+    >>> found.value <= found.gap < 0.01
+    True
+    """
+
+    domain: ConvexSet
+    step: Any = "diminishing"
+    max_iter: int = 1000
+    tol: float = 0.0
+    hessian: Array | None = None
+
+    def minimize(self, f: Smooth, x0: Any = None, callback: Callback | None = None) -> Result:
+        """Minimise f from a point of the set, its own start if none is given."""
+        return minimize(
+            f,
+            self.domain,
+            x0,
+            step=self.step,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            callback=callback,
+            bound=self._bound(f, x0, elementary(len(self.domain.blocks))),
+        )
+
+    def _bound(self, f: Smooth, x0: Any, sampling: Sampling, rho: float = 0.0) -> Theorem1 | None:
+        """Theorem 1's bound, h_0 being at most the gap at the start."""
+        if self.hessian is None:
+            return None
+        size, hessian = self.domain.dimension, np.asarray(self.hessian, dtype=np.float64)
+        if not isinstance(self.step, str) or self.step != "diminishing":
+            raise ValueError(f"the bound is for step='diminishing', got step={self.step!r}")
+        if hessian.shape != (size, size):
+            raise ValueError(
+                f"hessian must have {size} rows and columns, got shape {hessian.shape}"
+            )
+        start = whole_gap(point_of(f, starting_point(self.domain, x0)), self.domain)
+        return theorem_1(hessian, self.domain, sampling, max(start, 0.0), rho)
+
+
 def starting_point(lmo: Any, x0: Any) -> Array:
     """Where a run starts: a point of the set, its own if none is given."""
     if not hasattr(lmo, "contains"):
@@ -75,7 +125,4 @@ def starting_point(lmo: Any, x0: Any) -> Array:
 
 def check_tolerance(tol: Any) -> float:
     """A tolerance from 0 on."""
-    real = isinstance(tol, Real) and not isinstance(tol, bool)
-    if not real or not 0.0 <= float(tol) < float("inf"):
-        raise ValueError(f"tol must be a finite number from 0 on, got {tol!r}")
-    return float(tol)
+    return check_positive(tol, "tol", zero=True)

@@ -42,7 +42,7 @@ from itertools import islice, product
 
 import numpy as np
 
-from dpsvm.frank_wolfe.checks import Array
+from dpsvm.frank_wolfe.checks import Array, check_positive
 from dpsvm.frank_wolfe.samplings import (
     Distributed,
     Independent,
@@ -150,10 +150,7 @@ class Theorem1:
 
     def __post_init__(self) -> None:
         for name in ("h0", "curvature", "rho"):
-            if not 0.0 <= getattr(self, name) < math.inf:
-                raise ValueError(
-                    f"{name} must be a finite number from 0 on, got {getattr(self, name)!r}"
-                )
+            check_positive(getattr(self, name), name, zero=True)
         if not 0.0 < self.p <= 1.0:
             raise ValueError(f"p must lie above 0 and at most 1, got {self.p!r}")
 

@@ -56,10 +56,7 @@ def check_blocks(blocks: Any, target: Any) -> tuple[list[Any], Array]:
     """Tables of the same rows, one for each party, and their labels."""
     if not isinstance(blocks, (list, tuple)) or not blocks:
         raise ValueError("blocks must be a list of tables, one for each party")
-    tables = [
-        canonical_columns(one) if sparse.issparse(one) else np.asarray(one, dtype=np.float64)
-        for one in blocks
-    ]
+    tables = [canonical_columns(one) for one in blocks]
     y = check_vector(target, "y")
     for k, table in enumerate(tables):
         if table.ndim != 2 or table.shape[0] != len(y) or table.shape[1] == 0:

@@ -11,7 +11,7 @@ import numpy as np
 
 from dpsvm.frank_wolfe.checks import Array
 from dpsvm.frank_wolfe.objectives import Point
-from dpsvm.frank_wolfe.sets import Atom
+from dpsvm.frank_wolfe.sets import Atom, ConvexSet
 from dpsvm.frank_wolfe.steps import Schedule
 
 
@@ -92,6 +92,11 @@ class TowardVertex:
     def go(self, length: float) -> None:
         """Go there."""
         self.point.toward(self.vertex, length)
+
+
+def whole_gap(point: Point, domain: ConvexSet) -> float:
+    """The gap at a point of a set."""
+    return TowardVertex(point, domain.lmo, None).gap(0, last=True)
 
 
 def iterate(

@@ -61,14 +61,13 @@ class LeastSquares:
     """
 
     def __init__(self, matrix: Any, target: Any) -> None:
+        self.matrix = canonical_columns(matrix)
         if sparse.issparse(matrix):
-            self.matrix: Any = canonical_columns(matrix)
             self.transpose: Any = sparse.csr_array(self.matrix.T)
             numbers = self.matrix.data
         else:
-            self.matrix = np.asfortranarray(np.asarray(matrix, dtype=np.float64))
+            numbers = self.matrix = np.asfortranarray(self.matrix)
             self.transpose = self.matrix.T
-            numbers = self.matrix
         if self.matrix.ndim != 2 or 0 in self.matrix.shape:
             raise ValueError(f"a matrix with rows and columns is needed, got {self.matrix.shape}")
         if not np.all(np.isfinite(numbers)):
