@@ -185,8 +185,12 @@ class LeastSquaresPoint(Point):
         self._start: tuple[Array | None, Array, Array] = (None, self.x, self.x)
         self._moves = 0
 
+    @property
+    def _residual(self) -> Array:
+        return np.asarray(self._fitted - self._f.target)
+
     def value(self) -> float:
-        residual = self._fitted - self._f.target
+        residual = self._residual
         return float(residual @ residual) / (2.0 * self._f.n_samples)
 
     def gradient(self) -> Array:
@@ -197,19 +201,19 @@ class LeastSquaresPoint(Point):
 
     def gradients_in(self, blocks: Sequence[slice]) -> list[Array]:
         """Its parts in some blocks, from their columns alone."""
-        residual = (self._fitted - self._f.target) / self._f.n_samples
+        residual = self._residual / self._f.n_samples
         return [np.asarray(self._f.transpose[block] @ residual) for block in blocks]
 
     def best_step(self, direction: Array, most: float = 1.0) -> float:
         """-<direction, gradient> / (|A direction|^2 / n), cut off at 0 and at most."""
-        return self._least_along(np.asarray(self._f.matrix @ direction), most)
+        return exact_step(np.asarray(self._f.matrix @ direction), self._residual, most)
 
     def best_step_toward(
         self, vertex: Array | Atom, away: Array | Atom | None = None, most: float = 1.0
     ) -> float:
         """The same along vertex - away, from one column for each that is an atom."""
         origin = self._fitted if away is None else self._image(away)
-        return self._least_along(self._image(vertex) - origin, most)
+        return exact_step(self._image(vertex) - origin, self._residual, most)
 
     def _image(self, vertex: Array | Atom) -> Array:
         """A times a point, one column if that is an atom."""
@@ -232,9 +236,6 @@ class LeastSquaresPoint(Point):
             self._start = (vertex, image, curved)
         return image, curved
 
-    def _least_along(self, moved: Array, most: float) -> float:
-        return exact_step(moved, self._fitted - self._f.target, most)
-
     def exchanged(self, away: Array | Atom, toward: Array | Atom, step: float) -> None:
         if self._anew():
             return
@@ -251,13 +252,12 @@ class LeastSquaresPoint(Point):
             self._fitted += step * np.asarray(self._f.matrix @ vertex)
             self._curved = None
             return
-        index, value = vertex.index, vertex.value
-        column = self._f.column(index)
-        self._fitted += (step * value) * column
+        weight = step * vertex.value
+        self._fitted += weight * self._f.column(vertex.index)
         if self._curved is not None:
-            column = self._gram_column(index)
+            column = self._gram_column(vertex.index)
             self._curved *= 1.0 - step
-            self._curved += (step * value) * column
+            self._curved += weight * column
 
     def _anew(self) -> bool:
         """Every so often, compute what is kept from x; whether that was done."""
