@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dpsvm.frank_wolfe.blocks import minimize_blocks
-from dpsvm.frank_wolfe.core import minimize
+from dpsvm.frank_wolfe.blocks import BlockCoordinateFrankWolfe, minimize_blocks
+from dpsvm.frank_wolfe.core import FrankWolfe, minimize
 from dpsvm.frank_wolfe.curvature import (
     Theorem1,
     curvature_bounds,
@@ -13,7 +13,7 @@ from dpsvm.frank_wolfe.curvature import (
 )
 from dpsvm.frank_wolfe.distributed import DistributedFrankWolfe, DistributedResult
 from dpsvm.frank_wolfe.estimator import FrankWolfeLasso
-from dpsvm.frank_wolfe.history import History, Iteration, Result
+from dpsvm.frank_wolfe.loop import History, Iteration, Result
 from dpsvm.frank_wolfe.messages import Traffic, longest_uplink
 from dpsvm.frank_wolfe.objectives import Function, LeastSquares
 from dpsvm.frank_wolfe.one_shot import OneShotSketching
@@ -36,7 +36,6 @@ from dpsvm.frank_wolfe.samplings import (
     uniform_serial,
 )
 from dpsvm.frank_wolfe.sets import Atom, ConvexSet, L1Ball, L2Ball, Simplex
-from dpsvm.frank_wolfe.solvers import BlockCoordinateFrankWolfe, FrankWolfe
 from dpsvm.frank_wolfe.steps import Diminishing, ParallelStep, SerialStep
 
 __all__ = [

@@ -13,21 +13,20 @@ at the last point.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpsvm.frank_wolfe.checks import check_count
-from dpsvm.frank_wolfe.core import Callback, check_gradient, check_tolerance, note, starting_point
-from dpsvm.frank_wolfe.history import History, Iteration, Result
-from dpsvm.frank_wolfe.objectives import Point, Smooth, point_of
-from dpsvm.frank_wolfe.samplings import Indices, Sampling, least_marginal
+from dpsvm.frank_wolfe.checks import Array, check_count
+from dpsvm.frank_wolfe.core import FrankWolfe, check_tolerance, starting_point
+from dpsvm.frank_wolfe.loop import Callback, Result, TowardVertex, check_gradient, iterate
+from dpsvm.frank_wolfe.objectives import Smooth, point_of
+from dpsvm.frank_wolfe.samplings import Sampling, least_marginal
 from dpsvm.frank_wolfe.sets import ConvexSet
-from dpsvm.frank_wolfe.steps import Schedule, make_schedule
-
-Array = NDArray[np.float64]
+from dpsvm.frank_wolfe.steps import make_schedule
 
 BlockOracle = Callable[[int, Array, int], Array]
 """Takes a block, the gradient there and t; gives a point of the block, perhaps inexactly."""
@@ -74,66 +73,95 @@ def minimize_blocks(
     every = round(1.0 / p) if check_every is None else check_count(check_every, "check_every", 0)
     if tol > 0.0 and every == 0:
         raise ValueError(f"tol = {tol!r} has no effect with check_every=0")
-    rng = np.random.default_rng(random_state)
-    point, history, gap = point_of(f, starting_point(domain, x0)), History(), float("nan")
-    for t in range(max_iter + 1):
-        looked = t == max_iter or (every > 0 and t % every == 0)
-        gap = whole_gap(point, domain) if looked else float("nan")
-        stop_reason = "gap" if gap <= tol else "iterations" if t == max_iter else ""
-        length = float("nan")
-        if not stop_reason:
-            drawn = sampling.draw(rng)
-            changes = _changes(point, domain, drawn, oracle, t)
-            length = _length(point, domain, drawn, changes, schedule, t)
-        past = float("nan") if bound is None else bound(t)
-        record = Iteration(t, point.value(), gap, length, past)
-        if note(history, record, point.x, callback):
-            stop_reason = stop_reason or "stopped"
-        if stop_reason:
-            break
-        for block, change in zip(drawn, changes, strict=True):
-            point.along(domain.blocks[block], length * change)
-    if not looked:
-        gap = whole_gap(point, domain)
-    return Result(point.x, record.value, gap, t, stop_reason, history)
+    move = _TowardBlocks(
+        point=point_of(f, starting_point(domain, x0)),
+        oracle=domain.lmo,
+        schedule=schedule,
+        domain=domain,
+        sampling=sampling,
+        every=every,
+        of_block=oracle or (lambda block, gradient, t: domain.block_lmo(block, gradient)),
+        rng=np.random.default_rng(random_state),
+    )
+    return iterate(move, max_iter, tol, callback, bound)
 
 
-def whole_gap(point: Point, domain: ConvexSet) -> float:
-    """<x - s, gradient> over all the blocks."""
-    gradient = point.gradient()
-    check_gradient(gradient)
-    return float((point.x - domain.lmo(gradient)) @ gradient)
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BlockCoordinateFrankWolfe(FrankWolfe):
+    """:func:`minimize_blocks` as an object.
+
+    domain, step, max_iter, tol, hessian : as for :class:`FrankWolfe`
+    oracle, rho : an inexact oracle, and rho_g + rho_l, how inexact it and the gradient are taken to
+        be by the bound (:mod:`~dpsvm.frank_wolfe.curvature`)
+
+    >>> from dpsvm.frank_wolfe import Box, LeastSquares, TauNice
+    >>> f = LeastSquares(np.eye(4), [0.1, 0.2, 0.3, 2.0])
+    >>> solver = BlockCoordinateFrankWolfe(
+    ...     domain=Box(np.zeros(4), np.ones(4)), sampling=TauNice(4, 2), hessian=f.hessian(),
+    ...     max_iter=400, random_state=0,
+    ... )
+    >>> found = solver.minimize(f)
+    >>> bool(found.value - 0.125 < found.history["bound"][-1] < 0.05)
+    True
+    """
+
+    sampling: Sampling
+    check_every: int | None = None
+    oracle: BlockOracle | None = None
+    rho: float = 0.0
+    random_state: Any = None
+
+    def minimize(self, f: Smooth, x0: Any = None, callback: Callback | None = None) -> Result:
+        """Minimise f from a point of the set, its own start if none is given."""
+        if self.rho and self.hessian is None:
+            raise ValueError(f"rho is for the bound, which needs hessian; got rho={self.rho!r}")
+        return minimize_blocks(
+            f,
+            self.domain,
+            self.sampling,
+            x0,
+            step=self.step,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            check_every=self.check_every,
+            oracle=self.oracle,
+            callback=callback,
+            bound=self._bound(f, x0, self.sampling, self.rho),
+            random_state=self.random_state,
+        )
 
 
-def _changes(
-    point: Point, domain: ConvexSet, drawn: Indices, oracle: BlockOracle | None, t: int
-) -> list[Array]:
-    """s_i - x_i of every block drawn, from the gradient before any of them moves."""
-    changes = []
-    places = [domain.blocks[block] for block in drawn]
-    for block, here, gradient in zip(
-        drawn.tolist(), places, point.gradients_in(places), strict=True
-    ):
-        check_gradient(gradient)
-        if oracle is None:
-            vertex = domain.block_lmo(block, gradient)
-        else:
-            vertex = np.asarray(oracle(block, gradient, t), dtype=np.float64)
-        changes.append(vertex - point.x[here])
-    return changes
+@dataclass(kw_only=True)
+class _TowardBlocks(TowardVertex):
+    """The blocks drawn go towards their vertices, all from the same gradient."""
 
+    domain: ConvexSet
+    sampling: Sampling
+    every: int  # how many iterations apart the gap is looked at; 0 never is
+    of_block: BlockOracle
+    rng: np.random.Generator
 
-def _length(
-    point: Point,
-    domain: ConvexSet,
-    drawn: Indices,
-    changes: list[Array],
-    schedule: Schedule | None,
-    t: int,
-) -> float:
-    if schedule is not None:
-        return schedule(t)
-    direction = np.zeros(domain.dimension)
-    for block, change in zip(drawn, changes, strict=True):
-        direction[domain.blocks[block]] = change
-    return point.best_step(direction)
+    def gap(self, t: int, *, last: bool) -> float:
+        looked = last or (self.every > 0 and t % self.every == 0)
+        return super().gap(t, last=last) if looked else math.nan
+
+    def length(self, t: int) -> float:
+        drawn = self.sampling.draw(self.rng)
+        places = [self.domain.blocks[block] for block in drawn]
+        self.changes = []  # of every block drawn, where it is and s_i - x_i
+        for block, here, gradient in zip(
+            drawn.tolist(), places, self.point.gradients_in(places), strict=True
+        ):
+            check_gradient(gradient)
+            vertex = np.asarray(self.of_block(block, gradient, t), dtype=np.float64)
+            self.changes.append((here, vertex - self.point.x[here]))
+        if self.schedule is not None:
+            return self.schedule(t)
+        direction = np.zeros(self.domain.dimension)
+        for here, change in self.changes:
+            direction[here] = change
+        return self.point.best_step(direction)
+
+    def go(self, length: float) -> None:
+        for here, change in self.changes:
+            self.point.along(here, length * change)

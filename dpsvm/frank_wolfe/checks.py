@@ -13,8 +13,8 @@ from scipy import sparse
 Array = NDArray[np.float64]
 
 
-def check_positive(value: Any, name: str) -> float:
-    """Return a finite number above 0 as a float.
+def check_positive(value: Any, name: str, *, zero: bool = False) -> float:
+    """Return a finite number above 0, or with ``zero`` from 0 on, as a float.
 
     >>> check_positive(0, "radius")
     Traceback (most recent call last):
@@ -22,8 +22,9 @@ def check_positive(value: Any, name: str) -> float:
     ValueError: radius must be a finite number above 0, got 0
     """
     real = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
-    if not real or not 0.0 < float(value) < math.inf:
-        raise ValueError(f"{name} must be a finite number above 0, got {value!r}")
+    if not real or not 0.0 <= float(value) < math.inf or (value == 0 and not zero):
+        limit = "from 0 on" if zero else "above 0"
+        raise ValueError(f"{name} must be a finite number {limit}, got {value!r}")
     return float(value)
 
 
@@ -63,12 +64,14 @@ def check_vector(value: Any, name: str, size: int | None = None) -> Array:
 
 
 def canonical_columns(table: Any) -> Any:
-    """A sparse table by columns, every entry stored once: what repeats is added up.
+    """A table of floats, a sparse one by columns with every entry stored once, the sum of repeats.
 
     >>> twice = sparse.coo_array(([0.5, 0.5], ([0, 0], [1, 1])), shape=(1, 2))
     >>> canonical_columns(twice).data
     array([1.])
     """
+    if not sparse.issparse(table):
+        return np.asarray(table, dtype=np.float64)
     found = sparse.csc_array(table, dtype=np.float64)
     if not found.has_canonical_format:
         found = found.copy()

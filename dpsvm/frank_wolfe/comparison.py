@@ -20,10 +20,10 @@ from sklearn.base import clone
 
 from dpsvm.distributed import comparison as distributed
 from dpsvm.distributed.callbacks import Tick
-from dpsvm.frank_wolfe.blocks import whole_gap
 from dpsvm.frank_wolfe.core import minimize
 from dpsvm.frank_wolfe.distributed import DistributedFrankWolfe
 from dpsvm.frank_wolfe.estimator import FrankWolfeLasso
+from dpsvm.frank_wolfe.loop import whole_gap
 from dpsvm.frank_wolfe.objectives import LeastSquares
 from dpsvm.frank_wolfe.private import PrivateFrankWolfe
 from dpsvm.frank_wolfe.products import product_of_balls

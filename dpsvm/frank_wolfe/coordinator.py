@@ -25,13 +25,11 @@ from dataclasses import astuple
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpsvm._memory import Remembers
+from dpsvm.frank_wolfe.checks import Array
 from dpsvm.frank_wolfe.messages import Bid, Proposal, Query, Traffic
-from dpsvm.frank_wolfe.steps import Schedule
-
-Array = NDArray[np.float64]
+from dpsvm.frank_wolfe.steps import Schedule, exact_step
 
 PROBLEMS = ("l1", "product")
 
@@ -107,24 +105,23 @@ class Coordinator(Remembers):
         super().recall(memory | {"_known": known, "traffic": Traffic(*memory["traffic"])})
 
     def open(self) -> Query:
-        """The query of the first round."""
-        return self._query()
+        """The query of the next round, which may be the first."""
+        return Query(self.round + 1, self.residual)
 
     def gather(self, proposals: Sequence[Proposal]) -> Query:
         """Take the messages of a round; return the query of the next."""
         self._check(proposals, range(len(self.weights)))
         residual = self.residual
         slopes = [self._slope(message, residual) for message in proposals]
-        self.traffic += self._down()
-        for message in proposals:
-            self.traffic += Traffic(1, message.n_floats)
+        floats = sum(message.n_floats for message in proposals)
+        self.traffic += Traffic(len(proposals), floats, self._parts.size)
         best = [proposals[int(np.argmin(slopes))]]
         return self._advance(best if self.problem == "l1" else proposals, residual)
 
     def award(self, bids: Sequence[Bid]) -> int:
         """The party whose bid is best: the only one that is asked for its column."""
         self._check(bids, range(len(self.weights)))
-        self.traffic += self._down() + Traffic(len(bids), len(bids))
+        self.traffic += Traffic(len(bids), len(bids), self._parts.size)
         self._winner = [int(np.argmin([bid.slope for bid in bids]))]
         return self._winner[0]
 
@@ -150,8 +147,11 @@ class Coordinator(Remembers):
             if downhill > 0.0 or not self._cautious:
                 value = message.sign * radius
                 moves.append((message, value, value * self._sketch(message) - part))
-        direction = np.add.reduce([change for _, _, change in moves]) if moves else residual * 0.0
-        self.step = self._length(direction, residual) if moves else 0.0
+        self.step = 0.0
+        if moves and self._schedule is not None:
+            self.step = self._schedule(self.round)
+        elif moves:
+            self.step = exact_step(np.add.reduce([change for _, _, change in moves]), residual)
         for message, value, _ in moves:
             k = message.party
             for block in range(len(self.weights)) if self.problem == "l1" else (k,):
@@ -160,22 +160,7 @@ class Coordinator(Remembers):
             self.weights[k][message.column] += self.step * value
             self._parts[k] += (self.step * value) * self._sketch(message)
         self.round += 1
-        return self._query()
-
-    def _length(self, direction: Array, residual: Array) -> float:
-        if self._schedule is not None:
-            return self._schedule(self.round)
-        slope, curvature = -float(direction @ residual), float(direction @ direction)
-        if slope <= 0.0:
-            return 0.0
-        return 1.0 if slope >= curvature else slope / curvature
-
-    def _down(self) -> Traffic:
-        """A query to every party."""
-        return Traffic(0, 0, len(self.weights) * len(self._goal))
-
-    def _query(self) -> Query:
-        return Query(self.round + 1, self.residual)
+        return self.open()
 
     def _sketch(self, message: Proposal) -> Array:
         key = (message.party, message.column)
@@ -206,15 +191,12 @@ class Coordinator(Remembers):
                 raise ValueError(
                     f"party {message.party} of {columns} columns sent the choice {message.choice}"
                 )
-            self._check_numbers(message)
-
-    def _check_numbers(self, message: Bid | Proposal) -> None:
-        numbers = message.slope if isinstance(message, Bid) else message.sketch
-        wanted = () if isinstance(message, Bid) else self._goal.shape
-        if numbers is None:
-            return
-        if np.shape(numbers) != wanted or not np.all(np.isfinite(numbers)):
-            raise ValueError(
-                f"party {message.party} must send finite numbers of shape {wanted}, got shape "
-                f"{np.shape(numbers)}"
-            )
+            numbers: Any = message.slope if isinstance(message, Bid) else message.sketch
+            shape = () if isinstance(message, Bid) else self._goal.shape
+            if numbers is None:  # the sketch of a column that was proposed before
+                continue
+            if np.shape(numbers) != shape or not np.all(np.isfinite(numbers)):
+                raise ValueError(
+                    f"party {message.party} must send finite numbers of shape {shape}, got shape "
+                    f"{np.shape(numbers)}"
+                )

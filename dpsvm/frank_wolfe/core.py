@@ -10,26 +10,19 @@ most 2 C / (t + 2) from t = 1 on (Jaggi 2013).
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Real
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpsvm.frank_wolfe.checks import check_count, check_vector
-from dpsvm.frank_wolfe.history import History, Iteration, Result
-from dpsvm.frank_wolfe.objectives import Point, Smooth, point_of
-from dpsvm.frank_wolfe.pairwise import PairwiseMove
-from dpsvm.frank_wolfe.sets import Atom, ConvexSet
-from dpsvm.frank_wolfe.steps import PAIRWISE, Schedule, make_schedule
-
-Array = NDArray[np.float64]
-
-Callback = Callable[[Iteration, Array], Any]
-"""Called with every iteration and its point, which it must not change; true ends the run."""
-
-Oracle = Callable[[Array], Array]
-"""Takes a gradient, gives a point of the set that minimises <s, gradient>."""
+from dpsvm.frank_wolfe.checks import Array, check_count, check_positive, check_vector
+from dpsvm.frank_wolfe.curvature import Theorem1, theorem_1
+from dpsvm.frank_wolfe.loop import Callback, Oracle, Result, TowardVertex, iterate, whole_gap
+from dpsvm.frank_wolfe.objectives import Smooth, point_of
+from dpsvm.frank_wolfe.pairwise import Pairwise
+from dpsvm.frank_wolfe.samplings import Sampling, elementary
+from dpsvm.frank_wolfe.sets import ConvexSet
+from dpsvm.frank_wolfe.steps import PAIRWISE, make_schedule
 
 
 def minimize(
@@ -59,47 +52,61 @@ def minimize(
     """
     max_iter, tol = check_count(max_iter, "max_iter", least=0), check_tolerance(tol)
     start = starting_point(lmo, x0)
-    pairwise = isinstance(step, str) and step == PAIRWISE
-    mover: Any = PairwiseMove(lmo, start) if pairwise else _Toward(make_schedule(step))
-    point = point_of(f, start)
     oracle: Any = getattr(lmo, "atom", None) or getattr(lmo, "lmo", lmo)
-    history = History()
-    for t in range(max_iter + 1):
-        gradient = point.gradient()
-        check_gradient(gradient)
-        vertex = oracle(gradient)
-        gap = _gap(point.x, vertex, gradient)
-        stop_reason = "gap" if gap <= tol else "iterations" if t == max_iter else ""
-        length = float("nan") if stop_reason else mover.length(point, vertex, gradient, t)
-        past = float("nan") if bound is None else bound(t)
-        record = Iteration(t, point.value(), gap, length, past)
-        if note(history, record, point.x, callback):
-            stop_reason = stop_reason or "stopped"
-        if stop_reason:
-            break
-        mover.move(point, vertex, length)
-    return Result(point.x, record.value, gap, t, stop_reason, history)
+    point = point_of(f, start)
+    if isinstance(step, str) and step == PAIRWISE:
+        move: TowardVertex = Pairwise(point, oracle, lmo, start)
+    else:
+        move = TowardVertex(point, oracle, make_schedule(step))
+    return iterate(move, max_iter, tol, callback, bound)
 
 
-def note(history: History, record: Iteration, x: Array, callback: Callback | None) -> bool:
-    """Keep an iteration, and tell of it; whether the callback asks for it to be the last."""
-    history.iterations.append(record)
-    return callback is not None and bool(callback(record, x))
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FrankWolfe:
+    """:func:`minimize` as an object: settings in, a result out, for any smooth function.
 
+    hessian : the Hessian of a quadratic, or a matrix that no second derivative exceeds; with it the
+        bound of Theorem 1 is in the history, for the step "diminishing"
 
-class _Toward:
-    """The move towards the vertex, by a schedule or by a line search."""
+    >>> from dpsvm.frank_wolfe import LeastSquares, Simplex
+    >>> f = LeastSquares(np.eye(3), [0.5, 0.25, 0.25])
+    >>> found = FrankWolfe(domain=Simplex(3), max_iter=200).minimize(f, [0.0, 0.0, 1.0])
+    >>> found.value <= found.gap < 0.01
+    True
+    """
 
-    def __init__(self, schedule: Schedule | None) -> None:
-        self._schedule = schedule
+    domain: ConvexSet
+    step: Any = "diminishing"
+    max_iter: int = 1000
+    tol: float = 0.0
+    hessian: Array | None = None
 
-    def length(self, point: Point, vertex: Array | Atom, gradient: Array, t: int) -> float:
-        if self._schedule is None:
-            return point.best_step_toward(vertex)
-        return self._schedule(t)
+    def minimize(self, f: Smooth, x0: Any = None, callback: Callback | None = None) -> Result:
+        """Minimise f from a point of the set, its own start if none is given."""
+        return minimize(
+            f,
+            self.domain,
+            x0,
+            step=self.step,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            callback=callback,
+            bound=self._bound(f, x0, elementary(len(self.domain.blocks))),
+        )
 
-    def move(self, point: Point, vertex: Array | Atom, length: float) -> None:
-        point.toward(vertex, length)
+    def _bound(self, f: Smooth, x0: Any, sampling: Sampling, rho: float = 0.0) -> Theorem1 | None:
+        """Theorem 1's bound, h_0 being at most the gap at the start."""
+        if self.hessian is None:
+            return None
+        size, hessian = self.domain.dimension, np.asarray(self.hessian, dtype=np.float64)
+        if not isinstance(self.step, str) or self.step != "diminishing":
+            raise ValueError(f"the bound is for step='diminishing', got step={self.step!r}")
+        if hessian.shape != (size, size):
+            raise ValueError(
+                f"hessian must have {size} rows and columns, got shape {hessian.shape}"
+            )
+        start = whole_gap(point_of(f, starting_point(self.domain, x0)), self.domain)
+        return theorem_1(hessian, self.domain, sampling, max(start, 0.0), rho)
 
 
 def starting_point(lmo: Any, x0: Any) -> Array:
@@ -118,19 +125,4 @@ def starting_point(lmo: Any, x0: Any) -> Array:
 
 def check_tolerance(tol: Any) -> float:
     """A tolerance from 0 on."""
-    real = isinstance(tol, Real) and not isinstance(tol, bool)
-    if not real or not 0.0 <= float(tol) < float("inf"):
-        raise ValueError(f"tol must be a finite number from 0 on, got {tol!r}")
-    return float(tol)
-
-
-def check_gradient(gradient: Array) -> None:
-    """Refuse what no oracle can answer."""
-    if not np.all(np.isfinite(gradient)):
-        raise ValueError("the gradient is not finite: scale the data")
-
-
-def _gap(x: Array, vertex: Array | Atom, gradient: Array) -> float:
-    if isinstance(vertex, Atom):
-        return float(x @ gradient) - vertex.value * float(gradient[vertex.index])
-    return float((x - vertex) @ gradient)
+    return check_positive(tol, "tol", zero=True)

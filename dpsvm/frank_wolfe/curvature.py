@@ -41,8 +41,8 @@ from dataclasses import dataclass
 from itertools import islice, product
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpsvm.frank_wolfe.checks import Array, check_positive
 from dpsvm.frank_wolfe.samplings import (
     Distributed,
     Independent,
@@ -50,10 +50,9 @@ from dpsvm.frank_wolfe.samplings import (
     Serial,
     TauNice,
     least_marginal,
+    pair_probability,
 )
 from dpsvm.frank_wolfe.sets import ConvexSet, OneBlock, largest_eigenvalue
-
-Array = NDArray[np.float64]
 
 MOST_POINTS = 2**18
 """Differences of vertices that are enumerated at most."""
@@ -151,10 +150,7 @@ class Theorem1:
 
     def __post_init__(self) -> None:
         for name in ("h0", "curvature", "rho"):
-            if not 0.0 <= getattr(self, name) < math.inf:
-                raise ValueError(
-                    f"{name} must be a finite number from 0 on, got {getattr(self, name)!r}"
-                )
+            check_positive(getattr(self, name), name, zero=True)
         if not 0.0 < self.p <= 1.0:
             raise ValueError(f"p must lie above 0 and at most 1, got {self.p!r}")
 
@@ -185,14 +181,10 @@ def _split(sampling: Sampling) -> tuple[float, Array] | None:
     if isinstance(sampling, Independent):
         return float(np.max(p)) ** 2, p * (1.0 - p)
     if isinstance(sampling, TauNice):
-        q = _both(sampling.tau, sampling.blocks)
+        q = pair_probability(sampling.blocks, sampling.tau)
         return q, p - q
     if isinstance(sampling, Distributed):
         sizes = sampling.sizes
-        within = np.repeat([_both(sampling.tau, size) for size in sizes], sizes)
+        within = np.repeat([pair_probability(size, sampling.tau) for size in sizes], sizes)
         return float(np.max(p)) ** 2, p - within
     return None
-
-
-def _both(tau: int, size: int) -> float:
-    return tau * (tau - 1) / (size * (size - 1)) if size > 1 else 1.0

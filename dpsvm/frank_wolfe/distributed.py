@@ -13,17 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from dpsvm.frank_wolfe.agreement import SENDERS, Agreement
-from dpsvm.frank_wolfe.checks import canonical_columns, check_choice, check_vector
-from dpsvm.frank_wolfe.coordinator import Coordinator
+from dpsvm.frank_wolfe.checks import Array, canonical_columns, check_choice, check_vector
 from dpsvm.frank_wolfe.messages import Traffic, longest_uplink
-from dpsvm.frank_wolfe.party import Party
 from dpsvm.privacy.guarantee import Guarantee
-
-Array = NDArray[np.float64]
+from dpsvm.privacy.noise import Noise
 
 
 @dataclass(frozen=True)
@@ -56,43 +52,11 @@ class DistributedResult:
     report: dict[str, Any] | None = None
 
 
-def run(
-    coordinator: Coordinator,
-    parties: Sequence[Party],
-    rounds: int,
-    watch: Callable[[Coordinator], bool] | None = None,
-    *,
-    send: str = "all",
-) -> None:
-    """Query, answer, gather, for so many rounds or until ``watch`` says to stop.
-
-    >>> from dpsvm.frank_wolfe.sketches import Sketch
-    >>> sketch = Sketch(2)
-    >>> parties = [Party(k, np.eye(2)[:, [k]], sketch) for k in range(2)]
-    >>> coordinator = Coordinator(np.array([1.5, 0.5]), 2, [1, 1], [2.0], schedule=None)
-    >>> run(coordinator, parties, rounds=3)
-    >>> coordinator.weights, coordinator.traffic.up_integers
-    ([array([2.]), array([0.])], 6)
-    """
-    query = coordinator.open()
-    for _ in range(rounds):
-        if send == "all":
-            query = coordinator.gather([party.answer(query) for party in parties])
-        else:
-            winner = coordinator.award([party.bid(query) for party in parties])
-            query = coordinator.take(parties[winner].deliver())
-        if watch is not None and watch(coordinator):
-            break
-
-
 def check_blocks(blocks: Any, target: Any) -> tuple[list[Any], Array]:
     """Tables of the same rows, one for each party, and their labels."""
     if not isinstance(blocks, (list, tuple)) or not blocks:
         raise ValueError("blocks must be a list of tables, one for each party")
-    tables = [
-        canonical_columns(one) if sparse.issparse(one) else np.asarray(one, dtype=np.float64)
-        for one in blocks
-    ]
+    tables = [canonical_columns(one) for one in blocks]
     y = check_vector(target, "y")
     for k, table in enumerate(tables):
         if table.ndim != 2 or table.shape[0] != len(y) or table.shape[1] == 0:
@@ -142,61 +106,49 @@ class DistributedFrankWolfe:
         check_choice(self.send, "send", SENDERS)
         agreed = Agreement.of(self, [table.shape[1] for table in tables], len(target))
         rng = np.random.default_rng(self.random_state)
-        parties = [agreed.member(k, table, rng=rng) for k, table in enumerate(tables)]
-        coordinator = agreed.lead(target)
-        rounds = watched_run(coordinator, parties, agreed.rounds, watch, send=self.send)
-        fitted = np.add.reduce(
-            [np.asarray(A @ x) for A, x in zip(tables, coordinator.weights, strict=True)]
-        )
-        residual = fitted - target
-        value = float(residual @ residual) / (2.0 * len(target))
-        return make_result(coordinator, rounds, value=value)
+        return run(agreed, tables, target, rng, watch=watch, send=self.send)
 
 
-def watched_run(
-    coordinator: Coordinator,
-    parties: Sequence[Party],
-    rounds: int,
-    watch: Watch | None,
+def run(
+    agreed: Agreement,
+    tables: Sequence[Any],
+    target: Array,
+    rng: np.random.Generator,
     *,
-    stoppable: bool = True,
+    noise: Noise | None = None,
+    watch: Watch | None = None,
     send: str = "all",
-) -> list[Round]:
-    """Run, and note every round."""
-    noted: list[Round] = []
-
-    def note(coordinator: Coordinator) -> bool:
-        one = Round(
-            coordinator.round, coordinator.released_value, coordinator.step, coordinator.traffic
-        )
-        noted.append(one)
-        stop = watch is not None and bool(watch(one, [part.copy() for part in coordinator.weights]))
-        return stop and stoppable
-
-    run(coordinator, parties, rounds, note, send=send)
-    return noted
-
-
-def make_result(
-    coordinator: Coordinator,
-    rounds: list[Round],
-    *,
-    value: float | None = None,
-    guarantee: Guarantee | None = None,
-    report: dict[str, Any] | None = None,
 ) -> DistributedResult:
-    """What is kept of a run."""
+    """Query, answer, gather: all sides of an agreement in one process, every round noted.
+
+    noise : of a private run, which tells no f(x) and is not ended early
+    """
+    parties = [agreed.member(k, table, noise, rng) for k, table in enumerate(tables)]
+    coordinator = agreed.lead(target, noise)
+    weights, query, rounds = coordinator.weights, coordinator.open(), []
+    for _ in range(agreed.rounds):
+        if send == "all":
+            query = coordinator.gather([party.answer(query) for party in parties])
+        else:
+            winner = coordinator.award([party.bid(query) for party in parties])
+            query = coordinator.take(parties[winner].deliver())
+        value, step = coordinator.released_value, coordinator.step
+        rounds.append(Round(coordinator.round, value, step, coordinator.traffic))
+        stop = watch is not None and watch(rounds[-1], [part.copy() for part in weights])
+        if stop and noise is None:
+            break
+    exact: float | None = None
+    if noise is None:
+        fitted = [np.asarray(table @ x) for table, x in zip(tables, weights, strict=True)]
+        residual = np.add.reduce(fitted) - target
+        exact = float(residual @ residual) / (2.0 * len(target))
     return DistributedResult(
-        x=np.concatenate(coordinator.weights),
-        weights=coordinator.weights,
+        x=np.concatenate(weights),
+        weights=weights,
         released_value=coordinator.released_value,
-        value=value,
+        value=exact,
         n_rounds=coordinator.round,
         traffic=coordinator.traffic,
-        predicted=longest_uplink(
-            len(coordinator.weights), coordinator.round, len(coordinator.residual)
-        ),
+        predicted=longest_uplink(len(parties), coordinator.round, agreed.sketch.size),
         rounds=rounds,
-        guarantee=guarantee,
-        report=report,
     )

@@ -8,31 +8,20 @@ choice was.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import operator
+from dataclasses import astuple, dataclass
 
-import numpy as np
-from numpy.typing import NDArray
+from dpsvm.frank_wolfe.checks import Array
 
-Array = NDArray[np.float64]
-
-_COUNT = 8  # bytes of an integer
+_NUMBER = 8  # bytes
 
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """From the coordinator to every party, before a round.
-
-    >>> Query(1, np.zeros(100)).nbytes
-    808
-    """
+    """From the coordinator to every party, before a round."""
 
     round: int
     residual: Array  # q - J y / n, q = J A x / n, m numbers
-
-    @property
-    def nbytes(self) -> int:
-        """Its size on a wire, without framing."""
-        return _COUNT + self.residual.nbytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +47,6 @@ class Choice:
 class Proposal(Choice):
     """From a party to the coordinator: a vertex, and how its column looks.
 
-    >>> Proposal(1, 0, -3, np.zeros(100)).nbytes
-    824
     >>> Proposal(1, 0, -3, None).column, Proposal(1, 0, -3, None).sign
     (2, -1)
     """
@@ -71,26 +58,12 @@ class Proposal(Choice):
         """How many numbers describe the column."""
         return 0 if self.sketch is None else len(self.sketch)
 
-    @property
-    def nbytes(self) -> int:
-        """Its size on a wire, without framing."""
-        return 3 * _COUNT + (0 if self.sketch is None else self.sketch.nbytes)
-
 
 @dataclass(frozen=True, eq=False)
 class Bid(Choice):
-    """From a party to the coordinator: a vertex, and how steeply f falls towards it.
-
-    >>> Bid(1, 0, -3, -0.25).nbytes
-    32
-    """
+    """From a party to the coordinator: a vertex, and how steeply f falls towards it."""
 
     slope: float  # <s, gradient> of the vertex s: the least of the party's
-
-    @property
-    def nbytes(self) -> int:
-        """Its size on a wire, without framing."""
-        return 4 * _COUNT
 
 
 @dataclass(frozen=True)
@@ -108,19 +81,15 @@ class Traffic:
     @property
     def up_bytes(self) -> int:
         """Of what the parties sent, a number being 8 bytes."""
-        return _COUNT * (self.up_integers + self.up_floats)
+        return _NUMBER * (self.up_integers + self.up_floats)
 
     @property
     def down_bytes(self) -> int:
         """Of what they were sent."""
-        return _COUNT * self.down_floats
+        return _NUMBER * self.down_floats
 
     def __add__(self, other: Traffic) -> Traffic:
-        return Traffic(
-            self.up_integers + other.up_integers,
-            self.up_floats + other.up_floats,
-            self.down_floats + other.down_floats,
-        )
+        return Traffic(*map(operator.add, astuple(self), astuple(other)))
 
 
 def longest_uplink(parties: int, rounds: int, size: int) -> Traffic:

@@ -16,15 +16,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import brentq
 
-from dpsvm.frank_wolfe.checks import canonical_columns, check_vector
+from dpsvm.frank_wolfe.checks import Array, canonical_columns, check_vector
 from dpsvm.frank_wolfe.sets import Atom, dense
-
-Array = NDArray[np.float64]
-
+from dpsvm.frank_wolfe.steps import exact_step
 
 MOST_KEPT = 2**25
 """Numbers of columns A'a_i / n that are kept at most: 256 MB."""
@@ -64,14 +61,13 @@ class LeastSquares:
     """
 
     def __init__(self, matrix: Any, target: Any) -> None:
+        self.matrix = canonical_columns(matrix)
         if sparse.issparse(matrix):
-            self.matrix: Any = canonical_columns(matrix)
             self.transpose: Any = sparse.csr_array(self.matrix.T)
             numbers = self.matrix.data
         else:
-            self.matrix = np.asfortranarray(np.asarray(matrix, dtype=np.float64))
+            numbers = self.matrix = np.asfortranarray(self.matrix)
             self.transpose = self.matrix.T
-            numbers = self.matrix
         if self.matrix.ndim != 2 or 0 in self.matrix.shape:
             raise ValueError(f"a matrix with rows and columns is needed, got {self.matrix.shape}")
         if not np.all(np.isfinite(numbers)):
@@ -148,13 +144,12 @@ class Point:
             return most
         return float(brentq(slope, 0.0, most, xtol=1e-15))
 
-    def best_step_toward(self, vertex: Array | Atom) -> float:
-        """The same towards a point."""
-        if isinstance(vertex, Atom):
-            direction = -self.x
-            direction[vertex.index] += vertex.value
-            return self.best_step(direction)
-        return self.best_step(vertex - self.x)
+    def best_step_toward(
+        self, vertex: Array | Atom, away: Array | Atom | None = None, most: float = 1.0
+    ) -> float:
+        """The same along vertex - away, away being x if it is None."""
+        origin = self.x if away is None else dense(away, len(self.x))
+        return self.best_step(dense(vertex, len(self.x)) - origin, most)
 
     def toward(self, vertex: Array | Atom, step: float) -> None:
         """x <- (1 - step) x + step vertex."""
@@ -164,14 +159,8 @@ class Point:
         else:
             self.x += step * vertex
 
-    def best_exchange(self, away: Array | Atom, toward: Array | Atom, most: float) -> float:
-        """The t in [0, most] with the least f(x + t (toward - away))."""
-        size = len(self.x)
-        return self.best_step(dense(toward, size) - dense(away, size), most)
-
-    def exchange(self, away: Array | Atom, toward: Array | Atom, step: float, x: Array) -> None:
-        """x <- x + step (toward - away), which is the x given, up to rounding."""
-        self.x[:] = x
+    def exchanged(self, away: Array | Atom, toward: Array | Atom, step: float) -> None:
+        """Take note that x <- x + step (toward - away)."""
 
     def along(self, block: slice, change: Array) -> None:
         """x <- x + change, in one block."""
@@ -196,9 +185,12 @@ class LeastSquaresPoint(Point):
         self._start: tuple[Array | None, Array, Array] = (None, self.x, self.x)
         self._moves = 0
 
+    @property
+    def _residual(self) -> Array:
+        return np.asarray(self._fitted - self._f.target)
+
     def value(self) -> float:
-        """f(x)."""
-        residual = self._fitted - self._f.target
+        residual = self._residual
         return float(residual @ residual) / (2.0 * self._f.n_samples)
 
     def gradient(self) -> Array:
@@ -209,20 +201,19 @@ class LeastSquaresPoint(Point):
 
     def gradients_in(self, blocks: Sequence[slice]) -> list[Array]:
         """Its parts in some blocks, from their columns alone."""
-        residual = (self._fitted - self._f.target) / self._f.n_samples
+        residual = self._residual / self._f.n_samples
         return [np.asarray(self._f.transpose[block] @ residual) for block in blocks]
 
     def best_step(self, direction: Array, most: float = 1.0) -> float:
         """-<direction, gradient> / (|A direction|^2 / n), cut off at 0 and at most."""
-        return self._least_along(np.asarray(self._f.matrix @ direction), most)
+        return exact_step(np.asarray(self._f.matrix @ direction), self._residual, most)
 
-    def best_step_toward(self, vertex: Array | Atom) -> float:
-        """The same towards a point, from one column if that is an atom."""
-        return self._least_along(self._image(vertex) - self._fitted)
-
-    def best_exchange(self, away: Array | Atom, toward: Array | Atom, most: float) -> float:
-        """The same from one point towards another."""
-        return self._least_along(self._image(toward) - self._image(away), most)
+    def best_step_toward(
+        self, vertex: Array | Atom, away: Array | Atom | None = None, most: float = 1.0
+    ) -> float:
+        """The same along vertex - away, from one column for each that is an atom."""
+        origin = self._fitted if away is None else self._image(away)
+        return exact_step(self._image(vertex) - origin, self._residual, most)
 
     def _image(self, vertex: Array | Atom) -> Array:
         """A times a point, one column if that is an atom."""
@@ -245,16 +236,7 @@ class LeastSquaresPoint(Point):
             self._start = (vertex, image, curved)
         return image, curved
 
-    def _least_along(self, moved: Array, most: float = 1.0) -> float:
-        slope = -float(moved @ (self._fitted - self._f.target))
-        curvature = float(moved @ moved)
-        if slope <= 0.0:
-            return 0.0
-        return most if slope >= most * curvature else slope / curvature
-
-    def exchange(self, away: Array | Atom, toward: Array | Atom, step: float, x: Array) -> None:
-        """x <- x + step (toward - away)."""
-        super().exchange(away, toward, step, x)
+    def exchanged(self, away: Array | Atom, toward: Array | Atom, step: float) -> None:
         if self._anew():
             return
         self._fitted += step * (self._image(toward) - self._image(away))
@@ -262,7 +244,6 @@ class LeastSquaresPoint(Point):
             self._curved += step * (self._curved_image(toward) - self._curved_image(away))
 
     def toward(self, vertex: Array | Atom, step: float) -> None:
-        """x <- (1 - step) x + step vertex."""
         super().toward(vertex, step)
         if self._anew():
             return
@@ -271,13 +252,12 @@ class LeastSquaresPoint(Point):
             self._fitted += step * np.asarray(self._f.matrix @ vertex)
             self._curved = None
             return
-        index, value = vertex.index, vertex.value
-        column = self._f.column(index)
-        self._fitted += (step * value) * column
+        weight = step * vertex.value
+        self._fitted += weight * self._f.column(vertex.index)
         if self._curved is not None:
-            column = self._gram_column(index)
+            column = self._gram_column(vertex.index)
             self._curved *= 1.0 - step
-            self._curved += (step * value) * column
+            self._curved += weight * column
 
     def _anew(self) -> bool:
         """Every so often, compute what is kept from x; whether that was done."""
@@ -312,7 +292,6 @@ class LeastSquaresPoint(Point):
         return [int(one) for one in found if steepness[one] >= 0.0]
 
     def along(self, block: slice, change: Array) -> None:
-        """x <- x + change, in one block."""
         super().along(block, change)
         if self._anew():
             return

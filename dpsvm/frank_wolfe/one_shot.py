@@ -17,13 +17,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
 
-from dpsvm.frank_wolfe.checks import check_count, check_positive
+from dpsvm.frank_wolfe.checks import Array, check_count, check_positive
 from dpsvm.frank_wolfe.core import check_tolerance, minimize
 from dpsvm.frank_wolfe.distributed import check_blocks
-from dpsvm.frank_wolfe.history import Result
+from dpsvm.frank_wolfe.loop import Result
 from dpsvm.frank_wolfe.messages import Traffic
 from dpsvm.frank_wolfe.objectives import LeastSquares
 from dpsvm.frank_wolfe.privacy import (
@@ -41,8 +39,6 @@ from dpsvm.privacy.accounting import Gaussian, gaussian_mu
 from dpsvm.privacy.guarantee import Guarantee
 from dpsvm.privacy.release import Price, Release
 from dpsvm.privacy.rounding import UP
-
-Array = NDArray[np.float64]
 
 _PRIVATE = ("delta", "entry_bound", "public_labels", "accountant", "random_state")
 
@@ -95,27 +91,12 @@ class OneShotSketching:
         ball = L1Ball(
             sum(table.shape[1] for table in tables), check_positive(self.radius, "radius")
         )
-        mu = self._mu(tables)
-        sent = np.hstack([_dense(sketch.of(table)) for table in tables]) / len(target)
-        guarantee: Guarantee | None = None
-        report: dict[str, Any] | None = None
-        if mu is not None:
-            assert self.epsilon is not None  # by _mu
-            assert self.delta is not None
-            assert self.entry_bound is not None
-            guarantee = Guarantee(float(self.epsilon), float(self.delta), "features")
-            moved = sketch_sensitivity(sketch, self.entry_bound) * math.sqrt(ball.dimension)
-            scale = moved / mu * UP
-            check_size(scale, "the noise of the sketches")
-            figures = {
-                "labels": PUBLIC_LABELS,
-                "sketches": 1,
-                "sketch_multiplier": 1.0 / mu,
-                "sketch_sensitivity": moved,
-                "sketch_noise": scale,
-            }
-            release = Release.of(self, Price(Gaussian(mu), guarantee, figures))
-            sent = noisy(sent, scale, release.charge())
+        price = self._price(tables, sketch)
+        sent = np.hstack([sketch.of(table) for table in tables]) / len(target)
+        guarantee, report = None, None
+        if price is not None:
+            release = Release.of(self, price)
+            sent = noisy(sent, price.figures["sketch_noise"], release.charge())
             guarantee, report = release.guarantee, release.report
         # LeastSquares divides by its rows, which are m, not n.
         scale = math.sqrt(len(target) * size)
@@ -130,8 +111,8 @@ class OneShotSketching:
             report=report,
         )
 
-    def _mu(self, tables: list[Any]) -> float | None:
-        """The mu of a private run, all that it needs being given; None without an epsilon."""
+    def _price(self, tables: list[Any], sketch: Sketch) -> Price | None:
+        """Of a private run, all that it needs being given; None without an epsilon."""
         if self.epsilon is None:
             for name in _PRIVATE:
                 if (value := getattr(self, name)) is not None:
@@ -147,8 +128,17 @@ class OneShotSketching:
             check_entries(table, bound, "entry_bound")
         if self.delta is None:
             raise ValueError("a private run needs a delta, got None")
-        return gaussian_mu(self.epsilon, self.delta)
-
-
-def _dense(table: Any) -> Array:
-    return np.asarray(table.toarray() if sparse.issparse(table) else table)
+        mu = gaussian_mu(self.epsilon, self.delta)
+        columns = sum(table.shape[1] for table in tables)
+        moved = sketch_sensitivity(sketch, bound) * math.sqrt(columns)
+        scale = moved / mu * UP
+        check_size(scale, "the noise of the sketches")
+        figures = {
+            "labels": PUBLIC_LABELS,
+            "sketches": 1,
+            "sketch_multiplier": 1.0 / mu,
+            "sketch_sensitivity": moved,
+            "sketch_noise": scale,
+        }
+        guarantee = Guarantee(float(self.epsilon), float(self.delta), "features")
+        return Price(Gaussian(mu), guarantee, figures)

@@ -17,75 +17,49 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpsvm.frank_wolfe.checks import Array
+from dpsvm.frank_wolfe.loop import Oracle, TowardVertex
 from dpsvm.frank_wolfe.objectives import Point
 from dpsvm.frank_wolfe.sets import Atom, L1Ball, Simplex
 
-Array = NDArray[np.float64]
 
+class Pairwise(TowardVertex):
+    """The move of an iteration, and the weights of the vertices that x is made of."""
 
-class PairwiseMove:
-    """The move of an iteration, in the place of one towards the vertex alone."""
-
-    def __init__(self, domain: Any, start: Array) -> None:
+    def __init__(self, point: Point, oracle: Oracle, domain: Any, start: Array) -> None:
+        super().__init__(point, oracle, schedule=None)
         if not isinstance(domain, (L1Ball, Simplex)):
             raise ValueError(
                 f"step='pairwise' is for an L1Ball or a Simplex, got {type(domain).__name__}"
             )
-        self._mean = VertexWeights(domain, start)
-        self._away: Array | Atom = start
-
-    def length(self, point: Point, vertex: Atom, gradient: Array, t: int) -> float:
-        """The weight to move from the worst vertex of x."""
-        self._away, most = self._mean.worst(gradient)
-        return point.best_exchange(self._away, vertex, most)
-
-    def move(self, point: Point, vertex: Atom, length: float) -> None:
-        """Move it."""
-        self._mean.shift(self._away, vertex, length)
-        point.exchange(self._away, vertex, length, self._mean.x)
-
-
-class VertexWeights:
-    """x as a mean of the vertices +r e_i and -r e_i, and of where it started.
-
-    >>> mean = VertexWeights(L1Ball(3, 2.0), np.zeros(3))
-    >>> gradient = np.array([1.0, -4.0, 3.0])
-    >>> mean.worst(gradient)
-    (array([0., 0., 0.]), 1.0)
-    >>> mean.shift(mean.start, Atom(1, 2.0), 0.75)
-    >>> mean.x
-    array([0. , 1.5, 0. ])
-    >>> mean.worst(-gradient)
-    (Atom(index=1, value=2.0), 0.75)
-    """
-
-    def __init__(self, domain: L1Ball | Simplex, start: Array) -> None:
-        self.radius, self.start = domain.radius, start
-        self.x = start.copy()
+        self._radius, self._start = domain.radius, start
         self._rest = 1.0  # the weight of the start
         self._weights = np.zeros((2, len(start)))  # of +r e_i, and of -r e_i
 
-    def worst(self, gradient: Array) -> tuple[Array | Atom, float]:
-        """The vertex in use with the largest <v, gradient>, and its weight."""
-        slopes = np.where(self._weights > 0.0, np.stack([gradient, -gradient]), -np.inf)
-        sign, index = divmod(int(np.argmax(slopes)), len(gradient))
-        if self._rest > 0.0 and self.start @ gradient >= self.radius * slopes[sign, index]:
-            return self.start, self._rest
-        value = self.radius if sign == 0 else -self.radius
-        return Atom(index, value), float(self._weights[sign, index])
+    def length(self, t: int) -> float:
+        """The weight to move from the vertex in use with the largest <v, gradient>."""
+        slopes = np.where(self._weights > 0.0, np.stack([self.gradient, -self.gradient]), -np.inf)
+        sign, index = divmod(int(np.argmax(slopes)), len(self._start))
+        most = float(self._weights[sign, index])
+        self._away: Array | Atom = Atom(index, -self._radius if sign else self._radius)
+        if self._rest > 0.0 and self._start @ self.gradient >= self._radius * slopes[sign, index]:
+            self._away, most = self._start, self._rest
+        return self.point.best_step_toward(self.vertex, self._away, most)
 
-    def shift(self, away: Array | Atom, toward: Atom, weight: float) -> None:
-        """Move weight from one vertex to another; x is exact, with 0 where nothing is left."""
-        self._weights[self._place(toward)] += weight
-        if isinstance(away, Atom):
-            self._weights[self._place(away)] -= weight
-            places: NDArray[np.intp] | slice = np.array([away.index, toward.index])
+    def go(self, length: float) -> None:
+        """Move it; x is exact, with 0 where nothing is left."""
+        assert isinstance(self.vertex, Atom)  # of these sets
+        self._weights[_place(self.vertex)] += length
+        if isinstance(self._away, Atom):
+            self._weights[_place(self._away)] -= length
+            here: NDArray[np.intp] | slice = np.array([self._away.index, self.vertex.index])
         else:
-            self._rest -= weight
-            places = slice(None)
-        mean = self.radius * (self._weights[0, places] - self._weights[1, places])
-        self.x[places] = mean + self._rest * self.start[places]
+            self._rest -= length
+            here = slice(None)
+        mean = self._radius * (self._weights[0, here] - self._weights[1, here])
+        self.point.x[here] = mean + self._rest * self._start[here]
+        self.point.exchanged(self._away, self.vertex, length)
 
-    @staticmethod
-    def _place(atom: Atom) -> tuple[int, int]:
-        return (0 if atom.value > 0.0 else 1), atom.index
+
+def _place(atom: Atom) -> tuple[int, int]:
+    return (0 if atom.value > 0.0 else 1), atom.index

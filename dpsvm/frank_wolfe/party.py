@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from dpsvm._memory import Remembers
-from dpsvm.frank_wolfe.checks import check_count
+from dpsvm.frank_wolfe.checks import Array, check_count
 from dpsvm.frank_wolfe.messages import Bid, Proposal, Query
+from dpsvm.frank_wolfe.privacy import PartyNoise
 from dpsvm.frank_wolfe.sketches import Sketch
-
-Array = NDArray[np.float64]
-
-
-class Perturbation(Protocol):
-    """What a private mode does to the two things a party sends."""
-
-    def check(self, columns: Any, sketch: Sketch, party: int) -> None:
-        """Refuse columns and a sketch that the noise was not made for."""
-
-    def choose(self, scores: Array, residual: Array) -> tuple[int, int]:
-        """The position and the sign of a vertex, the scores being the gradient; refuses to make
-        more choices than the noise was made for."""
-
-    def release(self, sketched: Array) -> Array:
-        """The sketch of a column with noise."""
 
 
 class Party(Remembers):
@@ -57,7 +41,7 @@ class Party(Remembers):
         tau: int | None = None,
         cache: bool = True,
         rng: np.random.Generator | None = None,
-        perturbation: Perturbation | None = None,
+        perturbation: PartyNoise | None = None,
     ) -> None:
         self.index, self.n_features = index, int(columns.shape[1])
         name = f"tau, of the {self.n_features} columns of party {index},"

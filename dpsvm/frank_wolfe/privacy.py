@@ -46,18 +46,15 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from dpsvm._memory import Remembers
-from dpsvm.frank_wolfe.checks import check_count, check_positive
+from dpsvm.frank_wolfe.checks import Array, check_count, check_positive
 from dpsvm.frank_wolfe.sketches import Sketch
 from dpsvm.privacy.accounting import Event, Pure, ZCdp, calibrate
 from dpsvm.privacy.guarantee import Guarantee, check_delta, check_epsilon
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.rounding import UP, on_grid
-
-Array = NDArray[np.float64]
 
 _LEAST = 1e-250  # the least noise: well above where floats lose digits, as does what it hides
 
@@ -311,7 +308,7 @@ class PartyNoise(Remembers):
         check_entries(columns, self._made_for.entry_bound, "entry_bound")
 
     def choose(self, scores: Array, residual: Array) -> tuple[int, int]:
-        """A vertex, by the exponential mechanism."""
+        """The position and the sign of a vertex, by the exponential mechanism."""
         made_for = self._made_for
         self._choices = self._counted(self._choices, made_for.rounds, "choices")
         sensitivity = score_sensitivity(residual, made_for.sketch, made_for.entry_bound)

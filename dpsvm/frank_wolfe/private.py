@@ -7,21 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpsvm.frank_wolfe.agreement import Agreement, generator_of
-from dpsvm.frank_wolfe.checks import check_positive
-from dpsvm.frank_wolfe.distributed import (
-    DistributedResult,
-    Watch,
-    check_blocks,
-    make_result,
-    watched_run,
-)
+from dpsvm.frank_wolfe.checks import Array, check_positive
+from dpsvm.frank_wolfe.distributed import DistributedResult, Watch, check_blocks, run
 from dpsvm.frank_wolfe.objectives import LeastSquares
 from dpsvm.frank_wolfe.privacy import (
     CentralCalibration,
@@ -36,8 +29,6 @@ from dpsvm.frank_wolfe.theory import central_rounds
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.guarantee import Guarantee, check_epsilon
 from dpsvm.privacy.release import Release
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -184,9 +175,5 @@ class PrivateDistributedFrankWolfe:
         calibration.check_labels(target)
         release = Release.of(self, calibration)
         noise = release.charge()
-        rng = generator_of(noise)
-        parties = [agreed.member(k, table, noise, rng) for k, table in enumerate(tables)]
-        coordinator = agreed.lead(target, noise)
-        noted = watched_run(coordinator, parties, agreed.rounds, watch, stoppable=False)
-        report = release.report
-        return make_result(coordinator, noted, guarantee=release.guarantee, report=report)
+        found = run(agreed, tables, target, generator_of(noise), noise=noise, watch=watch)
+        return replace(found, guarantee=release.guarantee, report=release.report)

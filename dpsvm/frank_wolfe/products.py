@@ -7,15 +7,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpsvm.frank_wolfe.checks import check_choice, check_count, check_vector
-from dpsvm.frank_wolfe.sets import SLACK, L1Ball, L2Ball, OneBlock, largest_eigenvalue
-
-Array = NDArray[np.float64]
+from dpsvm.frank_wolfe.checks import Array, check_choice, check_count, check_vector
+from dpsvm.frank_wolfe.sets import SLACK, ConvexSet, L1Ball, L2Ball, OneBlock, largest_eigenvalue
 
 
-class Box:
+class Box(ConvexSet):
     """The points between two corners; every coordinate is a block.
 
     >>> box = Box([0.0, -1.0], [1.0, 1.0])
@@ -37,16 +34,13 @@ class Box:
         self.blocks = tuple(slice(i, i + 1) for i in range(self.dimension))
 
     def lmo(self, gradient: Array) -> Array:
-        """The corner that the gradient points away from."""
         return np.where(gradient >= 0.0, self.lower, self.upper)
 
     def block_lmo(self, block: int, gradient: Array) -> Array:
-        """The same of one coordinate."""
         here = self.blocks[block]
         return np.where(gradient >= 0.0, self.lower[here], self.upper[here])
 
     def contains(self, x: Array) -> bool:
-        """Whether l <= x <= u, up to rounding."""
         slack = SLACK * (self.upper - self.lower)
         return bool(np.all((x >= self.lower - slack) & (x <= self.upper + slack)))
 
@@ -55,7 +49,6 @@ class Box:
         return self.lower.copy()
 
     def diameters(self) -> Array:
-        """The widths."""
         return np.asarray(self.upper - self.lower)
 
     def curvature(self, block: int, hessian: Array) -> float:
@@ -63,7 +56,6 @@ class Box:
         return float((self.upper[block] - self.lower[block]) ** 2 * hessian[0, 0])
 
     def n_differences(self, block: int) -> int:
-        """2."""
         return 2
 
     def differences(self, block: int) -> Array | None:
@@ -72,7 +64,7 @@ class Box:
         return np.array([[-width], [width]])
 
 
-class Product:
+class Product(ConvexSet):
     """A product of sets, each of them one block.
 
     >>> two = Product([L1Ball(2, 1.0), L1Ball(3, 2.0)])
@@ -91,23 +83,18 @@ class Product:
         self.blocks = tuple(slice(first, last) for first, last in pairwise(ends))
 
     def lmo(self, gradient: Array) -> Array:
-        """The oracles of all the blocks."""
         return np.concatenate([self.block_lmo(i, gradient[b]) for i, b in enumerate(self.blocks)])
 
     def block_lmo(self, block: int, gradient: Array) -> Array:
-        """The oracle of one of the sets."""
         return np.asarray(self.sets[block].lmo(gradient))
 
     def contains(self, x: Array) -> bool:
-        """Whether every part lies in its set."""
         return all(part.contains(x[b]) for part, b in zip(self.sets, self.blocks, strict=True))
 
     def start(self) -> Array:
-        """The starts of all the sets."""
         return np.concatenate([part.start() for part in self.sets])
 
     def diameters(self) -> Array:
-        """Those of the sets."""
         return np.array([float(np.linalg.norm(part.diameters())) for part in self.sets])
 
     def curvature(self, block: int, hessian: Array) -> float:
@@ -118,7 +105,6 @@ class Product:
         return float(np.sum(part.diameters() ** 2)) * largest_eigenvalue(hessian)
 
     def n_differences(self, block: int) -> int:
-        """Those of one of the sets."""
         return int(self.sets[block].n_differences(0))
 
     def differences(self, block: int) -> Array | None:

@@ -24,9 +24,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpsvm.frank_wolfe.checks import check_count, check_vector
+from dpsvm.frank_wolfe.checks import Array, check_count, check_vector
 
-Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 _SUM = 1e-9  # how far from 1 the sum of probabilities may be
@@ -54,79 +53,7 @@ def least_marginal(sampling: Sampling) -> float:
     return float(np.min(sampling.marginals))
 
 
-class TauNice:
-    """Every set of tau blocks with the same probability.
-
-    >>> TauNice(4, 3).marginals
-    array([0.75, 0.75, 0.75, 0.75])
-    >>> TauNice(4, 5)
-    Traceback (most recent call last):
-    ...
-    ValueError: tau must be an integer from 1 to 4, got 5
-    """
-
-    def __init__(self, blocks: int, tau: int) -> None:
-        self.blocks = check_count(blocks, "blocks")
-        self.tau = check_count(tau, "tau", most=self.blocks)
-        self.marginals = np.full(self.blocks, self.tau / self.blocks)
-
-    def draw(self, rng: np.random.Generator) -> Indices:
-        """tau blocks without replacement."""
-        return np.sort(rng.choice(self.blocks, self.tau, replace=False))
-
-    def pairs(self) -> Array | None:
-        """tau (tau - 1) / (b (b - 1)) off the diagonal."""
-        return _nice_pairs(self.blocks, self.tau)
-
-    def __repr__(self) -> str:
-        return f"TauNice({self.blocks}, {self.tau})"
-
-
-def elementary(blocks: int) -> TauNice:
-    """All the blocks, always: the method of Frank and Wolfe itself.
-
-    >>> elementary(3).draw(np.random.default_rng(0))
-    array([0, 1, 2])
-    """
-    return TauNice(blocks, check_count(blocks, "blocks"))
-
-
-def uniform_serial(blocks: int) -> TauNice:
-    """One block, all alike (Lacoste-Julien et al. 2013).
-
-    >>> uniform_serial(4).marginals
-    array([0.25, 0.25, 0.25, 0.25])
-    """
-    return TauNice(blocks, 1)
-
-
-class Serial:
-    """One block, i with probability p_i; the probabilities sum to 1.
-
-    >>> Serial([0.5, 0.25, 0.25]).pairs()
-    array([[0.5 , 0.  , 0.  ],
-           [0.  , 0.25, 0.  ],
-           [0.  , 0.  , 0.25]])
-    """
-
-    def __init__(self, probabilities: Any) -> None:
-        self.marginals = _probabilities(probabilities)
-        if abs(self.marginals.sum() - 1.0) > _SUM:
-            raise ValueError(
-                f"probabilities of one block must sum to 1, got {self.marginals.sum():g}"
-            )
-
-    def draw(self, rng: np.random.Generator) -> Indices:
-        """One block."""
-        share = self.marginals / self.marginals.sum()
-        return np.array([rng.choice(len(share), p=share)], dtype=np.intp)
-
-    def pairs(self) -> Array | None:
-        """The marginals on the diagonal, nothing else."""
-        return np.diag(self.marginals)
-
-
-class Distributed:
+class Distributed(Sampling):
     """From each of K groups of blocks, which parties hold, every tau of them alike.
 
     sizes : how many blocks each group has; the blocks of a group are consecutive
@@ -150,7 +77,6 @@ class Distributed:
         self._first = np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
 
     def draw(self, rng: np.random.Generator) -> Indices:
-        """tau blocks without replacement of every group."""
         drawn = [
             first + np.sort(rng.choice(size, self.tau, replace=False))
             for first, size in zip(self._first, self.sizes, strict=True)
@@ -161,11 +87,74 @@ class Distributed:
         """tau-nice within a group, independent between groups."""
         both = np.outer(self.marginals, self.marginals)
         for first, size in zip(self._first, self.sizes, strict=True):
-            both[first : first + size, first : first + size] = _nice_pairs(size, self.tau)
+            group = slice(first, first + size)
+            both[group, group] = pair_probability(size, self.tau)
+        np.fill_diagonal(both, self.marginals)
         return both
 
 
-class Independent:
+class TauNice(Distributed):
+    """Every set of tau blocks with the same probability: one group alone.
+
+    >>> TauNice(4, 3).marginals
+    array([0.75, 0.75, 0.75, 0.75])
+    >>> TauNice(4, 5)
+    Traceback (most recent call last):
+    ...
+    ValueError: tau must be an integer from 1 to 4, got 5
+    """
+
+    def __init__(self, blocks: int, tau: int) -> None:
+        self.blocks = check_count(blocks, "blocks")
+        super().__init__([self.blocks], tau)
+
+    def __repr__(self) -> str:
+        return f"TauNice({self.blocks}, {self.tau})"
+
+
+def elementary(blocks: int) -> TauNice:
+    """All the blocks, always: the method of Frank and Wolfe itself.
+
+    >>> elementary(3).draw(np.random.default_rng(0))
+    array([0, 1, 2])
+    """
+    return TauNice(blocks, blocks)
+
+
+def uniform_serial(blocks: int) -> TauNice:
+    """One block, all alike (Lacoste-Julien et al. 2013).
+
+    >>> uniform_serial(4).marginals
+    array([0.25, 0.25, 0.25, 0.25])
+    """
+    return TauNice(blocks, 1)
+
+
+class Serial(Sampling):
+    """One block, i with probability p_i; the probabilities sum to 1.
+
+    >>> Serial([0.5, 0.25, 0.25]).pairs()
+    array([[0.5 , 0.  , 0.  ],
+           [0.  , 0.25, 0.  ],
+           [0.  , 0.  , 0.25]])
+    """
+
+    def __init__(self, probabilities: Any) -> None:
+        self.marginals = _probabilities(probabilities)
+        if abs(self.marginals.sum() - 1.0) > _SUM:
+            raise ValueError(
+                f"probabilities of one block must sum to 1, got {self.marginals.sum():g}"
+            )
+
+    def draw(self, rng: np.random.Generator) -> Indices:
+        share = self.marginals / self.marginals.sum()
+        return np.array([rng.choice(len(share), p=share)], dtype=np.intp)
+
+    def pairs(self) -> Array | None:
+        return np.diag(self.marginals)
+
+
+class Independent(Sampling):
     """Every block for itself, i with probability p_i. The set may be empty.
 
     >>> Independent([0.5, 1.0]).pairs()
@@ -177,17 +166,15 @@ class Independent:
         self.marginals = _probabilities(probabilities)
 
     def draw(self, rng: np.random.Generator) -> Indices:
-        """One draw for each block."""
         return np.flatnonzero(rng.random(len(self.marginals)) < self.marginals)
 
     def pairs(self) -> Array | None:
-        """p_i p_j, and p_i on the diagonal."""
         both = np.outer(self.marginals, self.marginals)
         np.fill_diagonal(both, self.marginals)
         return both
 
 
-class UserSampling:
+class UserSampling(Sampling):
     """A sampling of one's own.
 
     draw : takes a numpy Generator, gives the numbers of the blocks
@@ -224,7 +211,6 @@ class UserSampling:
         return found
 
     def pairs(self) -> Array | None:
-        """As given."""
         return self._pairs
 
 
@@ -271,8 +257,6 @@ def _pairs(values: Any, marginals: Array) -> Array:
     return found
 
 
-def _nice_pairs(blocks: int, tau: int) -> Array:
-    share = tau * (tau - 1) / (blocks * (blocks - 1)) if blocks > 1 else 1.0
-    both = np.full((blocks, blocks), share)
-    np.fill_diagonal(both, tau / blocks)
-    return both
+def pair_probability(blocks: int, tau: int) -> float:
+    """That tau of some blocks, all such sets alike, have two given blocks among them."""
+    return tau * (tau - 1) / (blocks * (blocks - 1)) if blocks > 1 else 1.0

@@ -17,16 +17,14 @@ a positive gradient.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigvalsh
 
-from dpsvm.frank_wolfe.checks import check_count, check_positive
-
-Array = NDArray[np.float64]
+from dpsvm.frank_wolfe.checks import Array, check_count, check_positive
 
 SLACK = 1e-9
 """Of the size of a set: how far outside a point may lie for the sake of rounding."""
@@ -75,8 +73,8 @@ class ConvexSet(Protocol):
         """All differences of two vertices of a block, a row each; None of what is no polytope."""
 
 
-class OneBlock:
-    """A set of a single block, of a size and a radius."""
+class OneBlock(ConvexSet):
+    """A set of a single block, of a size and a radius: a ball around 0 if it says no more."""
 
     def __init__(self, dimension: int, radius: float = 1.0) -> None:
         self.dimension = check_count(dimension, "dimension")
@@ -86,19 +84,47 @@ class OneBlock:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.dimension}, {self.radius!r})"
 
-    def lmo(self, gradient: Array) -> Array:
-        raise NotImplementedError
-
     def block_lmo(self, block: int, gradient: Array) -> Array:
-        """The oracle of the only block."""
         return self.lmo(gradient)
 
-    def curvature(self, block: int, hessian: Array) -> float:
-        raise NotImplementedError
+    def start(self) -> Array:
+        """The centre."""
+        return np.zeros(self.dimension)
+
+    def diameters(self) -> Array:
+        """2 r, between opposite points."""
+        return np.array([2.0 * self.radius])
+
+    def n_differences(self, block: int) -> int:
+        return 0
+
+    def differences(self, block: int) -> Array | None:
+        return None
 
 
-class L1Ball(OneBlock):
-    """The points with |x|_1 <= radius.
+class Atomic(OneBlock):
+    """A polytope whose vertices are r e_i, and -r e_i too if ``signs`` has both."""
+
+    signs: ClassVar[tuple[float, ...]]
+
+    @abstractmethod
+    def atom(self, gradient: Array) -> Atom:
+        """The vertex that the oracle finds, without its zeros."""
+
+    def lmo(self, gradient: Array) -> Array:
+        return dense(self.atom(gradient), self.dimension)
+
+    def n_differences(self, block: int) -> int:
+        return (len(self.signs) * self.dimension) ** 2
+
+    def differences(self, block: int) -> Array | None:
+        vertices = self.radius * np.vstack([sign * np.eye(self.dimension) for sign in self.signs])
+        every = (vertices[:, None, :] - vertices[None, :, :]).reshape(-1, self.dimension)
+        return np.unique(every, axis=0)
+
+
+class L1Ball(Atomic):
+    """The points with |x|_1 <= radius; the oracle finds -r sign(g_i) e_i of the largest |g_i|.
 
     >>> ball = L1Ball(3, 2.0)
     >>> ball.lmo(np.array([1.0, -4.0, 3.0]))
@@ -107,59 +133,33 @@ class L1Ball(OneBlock):
     False
     """
 
+    signs = (1.0, -1.0)
+
     def atom(self, gradient: Array) -> Atom:
-        """The vertex that the oracle finds, without its zeros."""
         index = int(np.argmax(np.abs(gradient)))
         return Atom(index, -self.radius if gradient[index] >= 0.0 else self.radius)
 
-    def lmo(self, gradient: Array) -> Array:
-        """The vertex -r sign(g_i) e_i of the largest |g_i|."""
-        return dense(self.atom(gradient), self.dimension)
-
     def contains(self, x: Array) -> bool:
-        """Whether |x|_1 <= r, up to rounding."""
         return bool(np.sum(np.abs(x)) <= self.radius * (1.0 + SLACK))
-
-    def start(self) -> Array:
-        """The centre."""
-        return np.zeros(self.dimension)
-
-    def diameters(self) -> Array:
-        """2 r, between opposite vertices."""
-        return np.array([2.0 * self.radius])
 
     def curvature(self, block: int, hessian: Array) -> float:
         """4 r^2 max H_ii: v'Hv is a seminorm squared, at most (2 r max sqrt(H_ii))^2."""
         return 4.0 * self.radius**2 * float(np.max(np.diag(hessian)))
 
-    def n_differences(self, block: int) -> int:
-        """The square of 2 d."""
-        return 4 * self.dimension**2
 
-    def differences(self, block: int) -> Array | None:
-        """Those of the 2 d vertices."""
-        return _differences(
-            self.radius * np.vstack([np.eye(self.dimension), -np.eye(self.dimension)])
-        )
-
-
-class Simplex(OneBlock):
-    """The points x >= 0 of sum radius.
+class Simplex(Atomic):
+    """The points x >= 0 of sum radius; the oracle finds r e_i of the least g_i.
 
     >>> Simplex(3).lmo(np.array([1.0, -4.0, 3.0]))
     array([0., 1., 0.])
     """
 
+    signs = (1.0,)
+
     def atom(self, gradient: Array) -> Atom:
-        """The vertex that the oracle finds, without its zeros."""
         return Atom(int(np.argmin(gradient)), self.radius)
 
-    def lmo(self, gradient: Array) -> Array:
-        """The vertex r e_i of the least g_i."""
-        return dense(self.atom(gradient), self.dimension)
-
     def contains(self, x: Array) -> bool:
-        """Whether x >= 0 and sums to r, up to rounding."""
         slack = self.radius * SLACK
         return bool(np.all(x >= -slack) and abs(np.sum(x) - self.radius) <= slack)
 
@@ -176,52 +176,26 @@ class Simplex(OneBlock):
         diagonal = np.diag(hessian)
         return self.radius**2 * float(np.max(diagonal[:, None] + diagonal - 2.0 * hessian))
 
-    def n_differences(self, block: int) -> int:
-        """The square of d."""
-        return self.dimension**2
-
-    def differences(self, block: int) -> Array | None:
-        """Those of the d vertices."""
-        return _differences(self.radius * np.eye(self.dimension))
-
 
 class L2Ball(OneBlock):
-    """The points with |x|_2 <= radius.
+    """The points with |x|_2 <= radius; the oracle finds the one opposite to the gradient.
 
     >>> L2Ball(2, 10.0).lmo(np.array([3.0, -4.0]))
     array([-6.,  8.])
     """
 
     def lmo(self, gradient: Array) -> Array:
-        """The point opposite to the gradient."""
         norm = float(np.linalg.norm(gradient))
         if norm == 0.0:
             return dense(Atom(0, -self.radius), self.dimension)
         return np.asarray(gradient * (-self.radius / norm))
 
     def contains(self, x: Array) -> bool:
-        """Whether |x|_2 <= r, up to rounding."""
         return bool(np.linalg.norm(x) <= self.radius * (1.0 + SLACK))
-
-    def start(self) -> Array:
-        """The centre."""
-        return np.zeros(self.dimension)
-
-    def diameters(self) -> Array:
-        """2 r."""
-        return np.array([2.0 * self.radius])
 
     def curvature(self, block: int, hessian: Array) -> float:
         """4 r^2 times the largest eigenvalue."""
         return 4.0 * self.radius**2 * largest_eigenvalue(hessian)
-
-    def n_differences(self, block: int) -> int:
-        """0."""
-        return 0
-
-    def differences(self, block: int) -> Array | None:
-        """None: a ball has no vertices."""
-        return None
 
 
 def largest_eigenvalue(matrix: Array) -> float:
@@ -245,9 +219,3 @@ def dense(vertex: Array | Atom, dimension: int) -> Array:
     found = np.zeros(dimension)
     found[vertex.index] = vertex.value
     return found
-
-
-def _differences(vertices: Array) -> Array:
-    """All differences of two rows, each once."""
-    every = (vertices[:, None, :] - vertices[None, :, :]).reshape(-1, vertices.shape[1])
-    return np.unique(every, axis=0)

@@ -18,13 +18,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from dpsvm.frank_wolfe.checks import check_count
+from dpsvm.frank_wolfe.checks import Array, check_count
 from dpsvm.frank_wolfe.sets import largest_eigenvalue
-
-Array = NDArray[np.float64]
 
 _WORD = 0x736B
 

@@ -1,21 +1,17 @@
 """How far to go towards the vertex of an iteration t = 0, 1, 2, ...
 
-Diminishing(p)       2 / (p t + 2)                p = 1: Frank and Wolfe's; else the least
-                                                  marginal of a sampling
-SerialStep(d)        2 d / (t + 2 d)              Lacoste-Julien et al. 2013, d blocks
-ParallelStep(d, tau) 2 d tau / (tau^2 t + 2 d)    Wang et al. 2016, cut off at 1, above which
-                                                  the first of them leave the set
-"line-search"        the least f on the way
-"pairwise"           from another vertex (:mod:`~dpsvm.frank_wolfe.pairwise`)
+A schedule tells it beforehand: "diminishing" and those below, or any callable of t. "line-search"
+is the least f on the way, and "pairwise" goes from another vertex
+(:mod:`~dpsvm.frank_wolfe.pairwise`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from dpsvm.frank_wolfe.checks import check_count
+from dpsvm.frank_wolfe.checks import Array, check_count
 
 LINE_SEARCH = "line-search"
 PAIRWISE = "pairwise"
@@ -26,7 +22,7 @@ Schedule = Callable[[int], float]
 
 @dataclass(frozen=True)
 class Diminishing:
-    """2 / (p t + 2).
+    """2 / (p t + 2): Frank and Wolfe's for p = 1; else p is the least marginal of a sampling.
 
     >>> [Diminishing()(t) for t in range(3)]
     [1.0, 0.6666666666666666, 0.5]
@@ -43,31 +39,12 @@ class Diminishing:
             raise ValueError(f"p must lie above 0 and at most 1, got {self.p!r}")
 
     def __call__(self, t: int) -> float:
-        """The step of iteration t."""
         return 2.0 / (self.p * t + 2.0)
 
 
 @dataclass(frozen=True)
-class SerialStep:
-    """2 d / (t + 2 d), which is Diminishing(1 / d).
-
-    >>> SerialStep(4)(8)
-    0.5
-    """
-
-    blocks: int
-
-    def __post_init__(self) -> None:
-        check_count(self.blocks, "blocks")
-
-    def __call__(self, t: int) -> float:
-        """The step of iteration t."""
-        return 2.0 * self.blocks / (t + 2.0 * self.blocks)
-
-
-@dataclass(frozen=True)
 class ParallelStep:
-    """2 d tau / (tau^2 t + 2 d), at most 1.
+    """2 d tau / (tau^2 t + 2 d), d blocks (Wang et al. 2016); at most 1, or x would leave the set.
 
     >>> ParallelStep(8, 2)(0), ParallelStep(8, 2)(12)
     (1.0, 0.5)
@@ -81,8 +58,31 @@ class ParallelStep:
         check_count(self.tau, "tau", most=self.blocks)
 
     def __call__(self, t: int) -> float:
-        """The step of iteration t."""
         return min(2.0 * self.blocks * self.tau / (self.tau**2 * t + 2.0 * self.blocks), 1.0)
+
+
+@dataclass(frozen=True)
+class SerialStep(ParallelStep):
+    """2 d / (t + 2 d), which is Diminishing(1 / d) (Lacoste-Julien et al. 2013).
+
+    >>> SerialStep(4)(8)
+    0.5
+    """
+
+    tau: int = field(default=1, init=False, repr=False)
+
+
+def exact_step(direction: Array, residual: Array, most: float = 1.0) -> float:
+    """The t in [0, most] with the least |residual + t direction|^2: a line search by its formula.
+
+    >>> import numpy as np
+    >>> exact_step(np.array([4.0]), np.array([-2.0]))
+    0.5
+    """
+    slope, curvature = -float(direction @ residual), float(direction @ direction)
+    if slope <= 0.0:
+        return 0.0
+    return most if slope >= most * curvature else slope / curvature
 
 
 def make_schedule(step: Any, p: float = 1.0) -> Schedule | None:
@@ -97,10 +97,9 @@ def make_schedule(step: Any, p: float = 1.0) -> Schedule | None:
     ...
     ValueError: step must be 'diminishing', 'line-search' or a callable, got 'huge'
     """
-    if isinstance(step, str) and step == LINE_SEARCH:
-        return None
-    if isinstance(step, str) and step == "diminishing":
-        return Diminishing(p)
+    named = {LINE_SEARCH: None, "diminishing": Diminishing(p)}
+    if isinstance(step, str) and step in named:
+        return named[step]
     if callable(step):
         return _checked(step)
     raise ValueError(f"step must be 'diminishing', 'line-search' or a callable, got {step!r}")
