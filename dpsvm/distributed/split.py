@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dpsvm.rows import core_rows
 
@@ -160,6 +160,14 @@ class SplitColumns:
                 f"{names.tolist()!r}"
             )
         return checked_blocks(X, self._layout)
+
+    def _decisions(self, X: Any) -> NDArray[np.float64]:
+        """The sum of what the parties predict, each from its own columns."""
+        check_is_fitted(self)
+        weights: Any = np.ravel(self.coef_)  # type: ignore[attr-defined]
+        blocks = zip(self._blocks(X), self._layout, strict=True)
+        parts = [np.asarray(block @ weights[places]) for block, places in blocks]
+        return np.asarray(np.add.reduce(parts))
 
 
 def _checked_all(X: Sequence[Any]) -> list[Any]:

@@ -8,15 +8,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted
 
 from dpsvm._renamed import FRANK_WOLFE, renamed
 from dpsvm._sklearn import with_callbacks
 from dpsvm.distributed.callbacks import Rounds, Tick
-from dpsvm.distributed.estimator import DistributedEstimator
+from dpsvm.distributed.estimator import DistributedEstimator, LinearRegressor
 from dpsvm.distributed.labels import checked_numbers
 from dpsvm.distributed.split import SplitColumns, is_blocks
 from dpsvm.frank_wolfe.checks import check_positive
@@ -39,7 +37,7 @@ _OF_PRIVACY = ("delta", "entry_bound", "label_bound", "public_labels", "accounta
 _TOL, _STEPS = 1e-4, 1000
 
 
-class FrankWolfeLasso(SplitColumns, RegressorMixin, DistributedEstimator):  # type: ignore[misc]
+class FrankWolfeLasso(SplitColumns, LinearRegressor, DistributedEstimator):
     """Least squares under |coef|_1 <= radius, by Frank-Wolfe.
 
     Minimises |X w - y|^2 / (2 n). scikit-learn's ``Lasso(alpha, fit_intercept=False)`` has the same
@@ -193,26 +191,6 @@ class FrankWolfeLasso(SplitColumns, RegressorMixin, DistributedEstimator):  # ty
         """
         self._fit(X, y, parties)
         return self
-
-    def predict(self, X: Any) -> Array:
-        """Return the predictions X w.
-
-        Parameters
-        ----------
-        X : table, or list of tables, as in ``fit``
-            The samples.
-
-        Returns
-        -------
-        predictions : ndarray of shape (n_samples,)
-            One number per sample.
-        """
-        check_is_fitted(self)
-        parts = [
-            np.asarray(block @ self.coef_[places])
-            for block, places in zip(self._blocks(X), self._layout, strict=True)
-        ]
-        return np.asarray(np.add.reduce(parts))
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def _fit(self, X: Any, y: Any, parties: Sequence[Any] | None, tick: Tick | None = None) -> None:

@@ -8,29 +8,26 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from dpsvm._renamed import SHARING, renamed
-from dpsvm._sklearn import with_callbacks
 from dpsvm.admm.sharing.agreement import Agreement, check_settings
+from dpsvm.admm.sharing.columns import Columns
 from dpsvm.admm.sharing.coordinator import Coordinator
 from dpsvm.admm.sharing.history import History, Recorder, assumptions, objective
 from dpsvm.admm.sharing.messages import Ending
 from dpsvm.admm.sharing.party import Party
 from dpsvm.admm.sharing.regularisers import Ball, Box
 from dpsvm.admm.sharing.run import run
-from dpsvm.distributed.callbacks import Rounds, Tick
-from dpsvm.distributed.estimator import DistributedEstimator
+from dpsvm.distributed.estimator import AgreedEstimator
 from dpsvm.distributed.split import SplitColumns
 from dpsvm.privacy.accountant import BudgetAccountant
-from dpsvm.privacy.noise import Noise
-from dpsvm.privacy.release import Release, tell
+from dpsvm.privacy.release import Release
 from dpsvm.warnings import warn_caller
 
 Array = NDArray[np.float64]
 
 
-class BaseSharingADMM(SplitColumns, DistributedEstimator):
+class BaseSharingADMM(SplitColumns, AgreedEstimator):
     """What the classifier and the regressor share."""
 
     @renamed(SHARING)
@@ -128,19 +125,9 @@ class BaseSharingADMM(SplitColumns, DistributedEstimator):
         self._fit(X, y, parties, evaluate_on, measured=measured)
         return self
 
-    @with_callbacks  # type: ignore[untyped-decorator]
-    def _fit(
-        self,
-        X: Any,
-        y: Any,
-        parties: Sequence[Any] | None,
-        evaluate_on: tuple[Any, Any] | None,
-        tick: Tick | None = None,
-        *,
-        measured: bool = False,
-    ) -> None:
-        """Fit, and call ``tick`` after every round. What can be refused is, before a charge."""
-        self._forget()
+    def _agree(
+        self, X: Any, y: Any, parties: Sequence[Any] | None
+    ) -> tuple[Agreement, Coordinator, list[Columns]]:
         check_settings(self)
         blocks = self._split(X, parties)
         agreed = Agreement.of(self, [block.shape[1] for block in blocks])
@@ -149,74 +136,37 @@ class BaseSharingADMM(SplitColumns, DistributedEstimator):
             self.classes_ = classes
         if len(target) != blocks[0].shape[0]:
             raise ValueError(f"X has {blocks[0].shape[0]} rows and y {len(target)}")
-        evaluation = self._evaluation(evaluate_on, agreed)
-        calibration = agreed.calibration
-        release = None if calibration is None else Release.of(self, calibration, self.privacy or "")
-        noise = Noise(self.random_state) if release is None else release.noise
-        members = [
-            agreed.member(place, own, noise) for place, own in enumerate(agreed.columns(blocks))
-        ]
-        coordinator = agreed.lead(target)
-        history = History(private=self._private, measured=measured or not self._private)
-        recorder = Recorder(history, evaluation) if self.track else None
-        tasks = Rounds(self, agreed.rounds, {"X": X, "y": y}, tick)
-        if release is not None:
-            release.charge()
-        ending = self._run(coordinator, members, recorder, tasks)
-        self._keep(coordinator, members, history, ending)
-        tell(self, release)
-        guarantee = self.message_guarantee_ = None if release is None else release.guarantee
-        self.message_epsilon_ = None if guarantee is None else guarantee.epsilon
-        self.message_delta_ = None if guarantee is None else guarantee.delta
-        tasks.close()
-        if ending.reason == "diverged":
-            self._warn_of_divergence(ending, agreed)
+        return agreed, agreed.lead(target), agreed.columns(blocks)
 
-    def _run(
-        self,
-        coordinator: Coordinator,
-        members: Sequence[Party],
-        recorder: Recorder | None,
-        tasks: Rounds,
-    ) -> Ending:
-        """The run. A callback may end it, unless it is private: what it goes by may be, too."""
-
-        def watch(coordinator: Coordinator, members: Sequence[Party]) -> bool:
-            if recorder is not None:
-                recorder(coordinator, members)
-            stop = tasks.end() and self.privacy is None
-            if coordinator.ending is None and not stop:
-                tasks.begin()
-            return stop
-
-        tasks.begin()
-        return run(coordinator, members, watch)
-
-    def _evaluation(
-        self, data: tuple[Any, Any] | None, agreed: Agreement
-    ) -> tuple[list[Any], Array] | None:
-        pair = self._evaluated(data)
-        if pair is None:
-            return None
-        matrices = [own.matrix for own in agreed.columns(self._blocks(pair[0]))]
-        target = agreed.known_target(pair[1], getattr(self, "classes_", None))
+    def _held_out(self, X: Any, y: Any, agreed: Agreement) -> tuple[list[Any], Array]:
+        matrices = [own.matrix for own in agreed.columns(self._blocks(X))]
+        target = agreed.known_target(y, getattr(self, "classes_", None))
         if len(target) != matrices[0].shape[0]:
             raise ValueError(
                 f"evaluate_on has {matrices[0].shape[0]} rows and {len(target)} targets"
             )
         return matrices, target
 
+    def _recorder(self, agreed: Agreement, test: Any, **kind: Any) -> Recorder:
+        return Recorder(History(**kind), test)
+
+    def _run(self, lead: Coordinator, members: Sequence[Party], watch: Any) -> Ending:
+        return run(lead, members, lambda *seen: watch(lead.ending is not None, *seen))
+
     def _keep(
         self,
+        agreed: Agreement,
         coordinator: Coordinator,
         members: Sequence[Party],
-        history: History,
         ending: Ending,
+        release: Release | None,
     ) -> None:
         self.n_parties_ = len(members)
         self.rho_, self.kappa_ = coordinator.rho, coordinator.terms.kappa
         self.n_iter_, self.stop_reason_ = ending.round, ending.reason
-        self.history_ = history
+        guarantee = self.message_guarantee_ = None if release is None else release.guarantee
+        self.message_epsilon_ = None if guarantee is None else guarantee.epsilon
+        self.message_delta_ = None if guarantee is None else guarantee.delta
         self.dual_ = self.objective_ = self.assumptions_ = None
         if not self._private:  # no guarantee covers them, and the dual tells the labels
             self.dual_ = coordinator.dual
@@ -229,6 +179,8 @@ class BaseSharingADMM(SplitColumns, DistributedEstimator):
             intercept = own if party.columns.constant else intercept
             coef[places] = weights
         self.coef_, self.intercept_ = self._shaped(coef, intercept)
+        if ending.reason == "diverged":
+            self._warn_of_divergence(ending, agreed)
 
     @property
     def coefs_(self) -> list[Array]:
@@ -236,10 +188,7 @@ class BaseSharingADMM(SplitColumns, DistributedEstimator):
         return [np.ravel(self.coef_)[places] for places in self._layout]
 
     def _decisions(self, X: Any) -> Array:
-        check_is_fitted(self)
-        blocks = self._blocks(X)
-        parts = [np.asarray(X @ w) for X, w in zip(blocks, self.coefs_, strict=True)]
-        return np.asarray(np.add.reduce(parts, axis=0) + self.intercept_)
+        return np.asarray(super()._decisions(X) + self.intercept_)
 
     def _warn_of_divergence(self, ending: Ending, agreed: Agreement) -> None:
         terms = agreed.terms

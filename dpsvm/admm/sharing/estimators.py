@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import RegressorMixin
 
 from dpsvm._renamed import SHARING, renamed
 from dpsvm.admm.sharing.base import BaseSharingADMM
 from dpsvm.admm.sharing.regularisers import Ball, Box
-from dpsvm.distributed.estimator import BinaryClassifier
+from dpsvm.distributed.estimator import BinaryClassifier, LinearRegressor
 from dpsvm.privacy.accountant import BudgetAccountant
 
 Array = NDArray[np.float64]
@@ -184,23 +183,8 @@ class SharingADMMClassifier(BinaryClassifier, BaseSharingADMM):
     def _shaped(self, coef: Array, intercept: float) -> tuple[Any, Any]:
         return coef[np.newaxis], np.array([intercept])
 
-    def decision_function(self, X: Any) -> Array:
-        """Return the sum of the parties' predictions, positive for ``classes_[1]``.
 
-        Parameters
-        ----------
-        X : table, or list of tables, as in ``fit``
-            The samples.
-
-        Returns
-        -------
-        decisions : ndarray of shape (n_samples,)
-            One number per sample.
-        """
-        return self._decisions(X)
-
-
-class SharingADMMRegressor(RegressorMixin, BaseSharingADMM):  # type: ignore[misc]
+class SharingADMMRegressor(LinearRegressor, BaseSharingADMM):
     """A linear regression over columns that several parties hold.
 
     Minimises C sum_i (z_i - y_i)^2 / 2 + lam sum_m R(x_m), z = sum_m D_m x_m, by ADMM sharing. The
@@ -219,18 +203,3 @@ class SharingADMMRegressor(RegressorMixin, BaseSharingADMM):  # type: ignore[mis
 
     def _shaped(self, coef: Array, intercept: float) -> tuple[Any, Any]:
         return coef, intercept
-
-    def predict(self, X: Any) -> Array:
-        """Return the sum of the parties' predictions.
-
-        Parameters
-        ----------
-        X : table, or list of tables, as in ``fit``
-            The samples.
-
-        Returns
-        -------
-        predictions : ndarray of shape (n_samples,)
-            One number per sample.
-        """
-        return self._decisions(X)
