@@ -16,10 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import clone
 
 from dpsvm.distributed import comparison as distributed
-from dpsvm.distributed.callbacks import Tick
 from dpsvm.frank_wolfe.blocks import whole_gap
 from dpsvm.frank_wolfe.core import minimize
 from dpsvm.frank_wolfe.distributed import DistributedFrankWolfe
@@ -51,7 +49,10 @@ class Outcome:
 
 
 class Comparison(distributed.Comparison[FrankWolfeLasso, Outcome]):
-    """A fitted model and its baselines.
+    """A fitted model and its baselines, of one table and the numbers of the parties' columns.
+
+    A private model of parties stands beside one of :class:`~dpsvm.frank_wolfe.PrivateFrankWolfe`,
+    at the same epsilon and delta: a release of its own, which is charged to no accountant.
 
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((50, 4))
@@ -77,49 +78,26 @@ class Comparison(distributed.Comparison[FrankWolfeLasso, Outcome]):
         """Whether the model is of any use, by the test loss if there is one."""
         if not self.measured:
             return None
-        measure = "objective" if self[MODEL].test_loss is None else "test_loss"
-        if getattr(self[MODEL], measure) < getattr(self[ZERO], measure):
+        if self.beats(MODEL, ZERO, "objective"):
             return f"the model beats {ZERO}"
         reason = ": n times epsilon is too small" if self.model.epsilon is not None else ""
         return f"the model does NOT beat {ZERO}{reason}"
 
+    @staticmethod
+    def _outcomes(model: Any, data: Any, test: Any, measured: bool, more: bool) -> list[Outcome]:
+        X, y, parties = data
+        task, private = _Task(model, X, y, parties, test), model.epsilon is not None
+        weights = {MODEL: model.coef_}
+        if measured:
+            if private and parties is not None and not task.product:
+                weights[PRIVATE] = task.private()
+            if private or parties is not None:
+                weights[CENTRAL] = task.central()
+            weights[ZERO] = np.zeros_like(model.coef_)
+        return [task.outcome(name, x, measured) for name, x in weights.items()]
 
-def compare(
-    model: FrankWolfeLasso,
-    X: Any,
-    y: Any,
-    parties: Sequence[int] | None = None,
-    *,
-    test: tuple[Any, Any] | None = None,
-    measured: bool | None = None,
-    tick: Tick | None = None,
-) -> Comparison:
-    """Fit a model and those to measure it against.
 
-    X, parties : one table, and how many of its columns each party has
-    test : held-out samples and their targets, seen by no fit
-    measured : whether any figure is computed on X and y, but for those of the fit; None is True
-        unless the model is private
-    tick : called after every step or round of the model
-
-    A private model of parties stands beside one of :class:`~dpsvm.frank_wolfe.PrivateFrankWolfe`,
-    at the same epsilon and delta: a release of its own, which is charged to no accountant.
-    """
-    fitted = clone(model)
-    fitted._fit(X, y, parties, tick)
-    task = _Task(fitted, X, y, parties, test)
-    weights = {MODEL: fitted.coef_}
-    private = fitted.epsilon is not None
-    measured = not private if measured is None else measured
-    if measured:
-        if private and parties is not None and not task.product:
-            weights[PRIVATE] = task.private()
-        if private or parties is not None:
-            weights[CENTRAL] = task.central()
-        weights[ZERO] = np.zeros_like(fitted.coef_)
-    elif test is None:
-        return Comparison(fitted, ())
-    return Comparison(fitted, tuple(task.outcome(name, x, measured) for name, x in weights.items()))
+compare = Comparison.of
 
 
 def alone(settings: Any, radius: float, table: Any, y: Any) -> float:

@@ -25,7 +25,6 @@ from dpsvm.admm.sharing.coordinator import Coordinator, accuracy
 from dpsvm.admm.sharing.party import Party
 from dpsvm.admm.sharing.privacy import BOUNDS
 from dpsvm.distributed import comparison as distributed
-from dpsvm.distributed.callbacks import Tick
 
 Array = NDArray[np.float64]
 
@@ -57,6 +56,11 @@ class Comparison(distributed.Comparison[BaseSharingADMM, Outcome]):
     True
     >>> found.verdict
     'the joint model beats the first party alone'
+    >>> from dpsvm.admm import SharingADMMClassifier
+    >>> X, y = np.array([[-1.0, 0.5], [1.0, 0.5]] * 9), [0, 1] * 9
+    >>> found = compare(SharingADMMClassifier(), X, y, [1, 1], test=(X, y), more=True)
+    >>> found["Gauss-Seidel"].test_accuracy
+    1.0
     """
 
     def gap(self, name: str) -> float | None:
@@ -73,53 +77,27 @@ class Comparison(distributed.Comparison[BaseSharingADMM, Outcome]):
         """Whether joining in was worth it, by the test loss if there is one."""
         if not self.measured:
             return None
-        figure = "train_loss" if self[JOINT].test_loss is None else "test_loss"
-        if getattr(self[JOINT], figure) < getattr(self[FIRST], figure):
+        if self.beats(JOINT, FIRST):
             return "the joint model beats the first party alone"
         return "the joint model does NOT beat the first party alone: joining in does not pay"
 
+    @staticmethod
+    def _outcomes(model: Any, data: Any, test: Any, measured: bool, more: bool) -> list[Outcome]:
+        """more : Gauss-Seidel for as many rounds, and distributed SGD for as many epochs"""
+        X, y, _ = data
+        task = _Task(model, X, y, test)
+        if not measured:
+            return [Outcome(JOINT, math.nan, math.nan, *task.tested(task.joint()))]
+        weights = {JOINT: task.joint(), CENTRAL: task.central()}
+        if more:
+            weights |= {GAUSS_SEIDEL: task.gauss_seidel(), SGD: task.sgd()}
+        outcomes = [task.outcome(name, x) for name, x in weights.items()]
+        alone = task.alone()
+        outcomes.insert(2, alone.outcome(FIRST, alone.central()))
+        return outcomes
 
-def compare(
-    model: BaseSharingADMM,
-    X: Any,
-    y: Any,
-    parties: Any = None,
-    *,
-    test: tuple[Any, Any] | None = None,
-    measured: bool | None = None,
-    more: bool = False,
-    tick: Tick | None = None,
-) -> Comparison:
-    """Fit a joint model and the models to measure it against.
 
-    test : held-out samples and their labels, seen by no fit.
-    measured : whether any figure is computed on X and y; None is True unless the model is private
-    more : also Gauss-Seidel for as many rounds, and distributed SGD for as many epochs.
-    tick : called after every round of the joint model.
-
-    >>> from dpsvm.admm import SharingADMMClassifier
-    >>> X, y = np.array([[-1.0, 0.5], [1.0, 0.5]] * 9), [0, 1] * 9
-    >>> found = compare(SharingADMMClassifier(), X, y, [1, 1], test=(X, y), more=True)
-    >>> found["Gauss-Seidel"].test_accuracy
-    1.0
-    """
-    joint = clone(model)
-    measured = not joint._private if measured is None else measured
-    joint._fit(X, y, parties, test, tick, measured=measured)
-    if not measured and test is None:
-        return Comparison(joint, ())
-    task = _Task(joint, X, y, test)
-    if not measured:
-        loss, accuracy = task.tested(task.joint())
-        return Comparison(joint, (Outcome(JOINT, test_loss=loss, test_accuracy=accuracy),))
-    weights = {JOINT: task.joint(), CENTRAL: task.central()}
-    if more:
-        weights |= {GAUSS_SEIDEL: task.gauss_seidel(), SGD: task.sgd()}
-    outcomes = [task.outcome(name, x) for name, x in weights.items()]
-    alone = task.alone()
-    outcomes.insert(2, alone.outcome(FIRST, alone.central()))
-    return Comparison(joint, tuple(outcomes))
-
+compare = Comparison.of
 
 _NOT_ALONE = ("privacy", "epsilon", "delta", *BOUNDS)
 
