@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsvm.admm.network.graph import make_graph
-from dpsvm.admm.network.node import Node, Samples
+from dpsvm.admm.network.node import Node
 from dpsvm.admm.network.penalties import FORMS, Penalties, schedule
 from dpsvm.admm.network.privacy import BOUNDS, MODES, Calibration, calibrate
-from dpsvm.admm.network.relay import Relay
+from dpsvm.admm.network.run import Relay
+from dpsvm.admm.network.shares import Samples
 from dpsvm.admm.network.terms import Terms, updates_in
 from dpsvm.constraints import Boolean, Instance, Interval, Names, Nothing, Table
 from dpsvm.constraints import check_settings as check_table

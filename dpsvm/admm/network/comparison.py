@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from dpsvm.admm.network.agreement import Agreement
 from dpsvm.admm.network.estimators import NetworkADMM
 from dpsvm.admm.network.hinge import approach_hinge
-from dpsvm.admm.network.node import Samples
+from dpsvm.admm.network.shares import Samples
 from dpsvm.distributed import comparison as distributed
 from dpsvm.privacy.minimiser import Objective, approach
 

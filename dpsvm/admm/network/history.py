@@ -15,8 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpsvm.admm.network.messages import Iterate
-from dpsvm.admm.network.node import Node
+from dpsvm.admm.network.node import Iterate, Node
 from dpsvm.admm.network.terms import Terms
 from dpsvm.distributed import history as distributed
 

@@ -29,7 +29,7 @@ from dpsvm.admm.network.bounds import (
     paper_costs,
     tight_costs,
 )
-from dpsvm.admm.network.node import Samples
+from dpsvm.admm.network.shares import Samples
 from dpsvm.admm.network.terms import Terms
 from dpsvm.privacy.accounting import Event, Gaussian, Pure, gaussian_epsilon, gaussian_mu
 from dpsvm.privacy.guarantee import Guarantee, check_delta, check_epsilon
@@ -97,7 +97,7 @@ class NodeNoise:
         return self.noise.spherical(self.dimension, float(self.linear_scales[update - 1]))
 
     def release(self, update: int, minimiser: Array) -> Array:
-        """The minimiser with noise, on a public grid."""
+        """The minimiser with noise, on a public grid: all that is sent, and gone on from."""
         scale = float(self.output_scales[update - 1])
         if self.law == "gaussian":
             drawn = self.noise.gaussian(scale, self.dimension)

@@ -151,34 +151,8 @@ class SharingADMMClassifier(BinaryClassifier, BaseSharingADMM):
     ) -> None:
         self.loss = loss
         self.width = width
-        super().__init__(
-            penalty=penalty,
-            lam=lam,
-            C=C,
-            method=method,
-            rho=rho,
-            kappa=kappa,
-            relaxation=relaxation,
-            adaptive_rho=adaptive_rho,
-            constraint=constraint,
-            rounds=rounds,
-            tol=tol,
-            intercept_party=intercept_party,
-            privacy=privacy,
-            epsilon=epsilon,
-            delta=delta,
-            data_norm=data_norm,
-            radius=radius,
-            target_bound=target_bound,
-            column_norm=column_norm,
-            target_norm=target_norm,
-            b1=b1,
-            c1=c1,
-            accountant=accountant,
-            track=track,
-            diagnose=diagnose,
-            random_state=random_state,
-        )
+        own = locals()
+        super().__init__(**{name: own[name] for name in BaseSharingADMM._get_param_names()})
 
     def _shaped(self, coef: Array, intercept: float) -> tuple[Any, Any]:
         return coef[np.newaxis], np.array([intercept])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,26 +10,11 @@ from numpy.typing import NDArray
 from dpsvm._memory import Remembers
 from dpsvm.admm.sharing.columns import Columns
 from dpsvm.admm.sharing.messages import Broadcast, Contribution, Ending
+from dpsvm.admm.sharing.privacy import GaussianPerturbation
 from dpsvm.admm.sharing.steps import make_step
 from dpsvm.admm.sharing.terms import Terms
 
 Array = NDArray[np.float64]
-
-
-class Perturbation(Protocol):
-    """What a private mode does to the one thing a party reads and the one thing it sends."""
-
-    rounds: int
-    """How many messages the noise was made for."""
-
-    def check(self, columns: Columns, terms: Terms, party: int) -> None:
-        """Refuse columns and terms that the noise was not made for."""
-
-    def bound(self, target: Array) -> Array:
-        """The target, clipped to its public bound."""
-
-    def release(self, prediction: Array) -> Array:
-        """The prediction with noise."""
 
 
 class Party(Remembers):
@@ -64,7 +49,7 @@ class Party(Remembers):
         index: int,
         columns: Columns,
         terms: Terms,
-        perturbation: Perturbation | None = None,
+        perturbation: GaussianPerturbation | None = None,
     ) -> None:
         self.index, self.columns, self.terms = index, columns, terms
         self.perturbation = perturbation
