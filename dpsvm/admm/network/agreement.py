@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 
 from dpsvm.admm.network.graph import make_graph
 from dpsvm.admm.network.node import Node
-from dpsvm.admm.network.penalties import FORMS, Penalties, schedule
+from dpsvm.admm.network.penalties import FORMS, Penalties
 from dpsvm.admm.network.privacy import BOUNDS, MODES, Calibration, calibrate
 from dpsvm.admm.network.run import Relay
 from dpsvm.admm.network.shares import Samples
-from dpsvm.admm.network.terms import Terms, updates_in
+from dpsvm.admm.network.terms import Terms
 from dpsvm.constraints import Boolean, Instance, Interval, Names, Nothing, Table
 from dpsvm.constraints import check_settings as check_table
 from dpsvm.distributed import agreement as distributed
 from dpsvm.distributed.labels import signs_of
-from dpsvm.losses import LOSSES, make_loss
+from dpsvm.losses import LOSSES
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.preparation import Preparation
@@ -214,12 +214,14 @@ def _terms(settings: Any, sizes: Sequence[int]) -> Terms:
                 f"C must be at most the number of samples of every node, got {settings.C!r} for "
                 f"the {size} of node {node}"
             )
-    updates = updates_in(int(settings.rounds), recycle=bool(settings.recycle))
-    table = schedule(settings.rho, settings.growth, updates, graph.n_nodes)
     gamma = _GAMMA if settings.gamma is None else float(settings.gamma)
-    return Terms(
-        penalties=Penalties(graph, table, settings.penalty),
-        loss=make_loss(settings.loss, _WIDTH if settings.width is None else float(settings.width)),
+    return Terms.of(
+        graph,
+        rho=settings.rho,
+        growth=settings.growth,
+        form=settings.penalty,
+        loss=settings.loss,
+        width=_WIDTH if settings.width is None else float(settings.width),
         C=float(settings.C),
         lam=float(settings.lam),
         gamma=gamma if settings.recycle else None,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from dpsvm.admm.network.agreement import Agreement
 from dpsvm.admm.network.estimators import NetworkADMM
 from dpsvm.admm.network.hinge import approach_hinge
+from dpsvm.admm.network.history import Test, tested
 from dpsvm.admm.network.shares import Samples
 from dpsvm.distributed import comparison as distributed
 from dpsvm.privacy.minimiser import Objective, approach
@@ -106,16 +107,10 @@ def beside(
 
 
 class _Task:
-    """The problem of a network, for the baselines: without privacy and in the open.
-
-    test : the decisions on held-out samples as a function of the weights, and their signs
-    """
+    """The problem of a network, for the baselines: without privacy and in the open."""
 
     def __init__(
-        self,
-        agreed: Agreement,
-        samples: Sequence[Samples],
-        test: tuple[Callable[[Array], Array], Array] | None = None,
+        self, agreed: Agreement, samples: Sequence[Samples], test: Test | None = None
     ) -> None:
         self.terms, self.tol = agreed.terms, agreed.tol
         self.samples, self.test = samples, test
@@ -149,12 +144,7 @@ class _Task:
         return solver(objective, self.tol, np.zeros(table.shape[1]))[0]
 
     def tested(self, weights: Array) -> tuple[float | None, float | None]:
-        if self.test is None:
-            return None, None
-        decide, signs = self.test
-        decisions = decide(weights)
-        loss = float(self.terms.loss.value(signs * decisions).mean())
-        return loss, float(np.mean((decisions > 0.0) != (signs > 0.0)))
+        return tested(self.test, self.terms, weights)
 
 
 def _mean(alone: Sequence[Outcome]) -> Outcome:

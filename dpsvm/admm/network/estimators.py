@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -14,7 +14,7 @@ from dpsvm._renamed import NETWORK, renamed
 from dpsvm.admm.network.agreement import Agreement, check_settings
 from dpsvm.admm.network.graph import make_graph
 from dpsvm.admm.network.hinge import HINGE_TOL
-from dpsvm.admm.network.history import History, Recorder, objective
+from dpsvm.admm.network.history import History, Recorder, Test, objective
 from dpsvm.admm.network.node import TOL, Node
 from dpsvm.admm.network.run import run
 from dpsvm.admm.network.shares import Samples, assigned, checked_tables, cut, deal, names_of
@@ -286,10 +286,7 @@ class NetworkADMM(BinaryClassifier, AgreedEstimator):
             return min(_N_NODES, n_samples)
         return make_graph(self.graph, None).n_nodes
 
-    def _held_out(
-        self, X: Any, y: Any, agreed: Agreement
-    ) -> tuple[Callable[[Array], Array], Array]:
-        """The decisions on held-out samples as a function of the weights, and their signs."""
+    def _held_out(self, X: Any, y: Any, agreed: Agreement) -> Test:
         rows = core_rows(validate_data(self, X, reset=False, **_FORM))
         signs = known_signs(y, self.classes_)
         if len(signs) != rows.shape[0]:

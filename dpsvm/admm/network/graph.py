@@ -67,8 +67,6 @@ class Graph:
                         f"the edge ({a}, {b}) leads to node {node}, and the nodes are 0 to "
                         f"{n_nodes - 1}"
                     )
-            if a == b:
-                raise ValueError(f"node {a} has an edge to itself")
             found[a].add(b)
             found[b].add(a)
         return cls(tuple(tuple(sorted(others)) for others in found))

@@ -21,6 +21,9 @@ from dpsvm.distributed import history as distributed
 
 Array = NDArray[np.float64]
 
+Test = tuple[Callable[[Array], Array], Array]
+"""The decisions on held-out samples as a function of the weights, and their signs."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Round:
@@ -65,12 +68,9 @@ class Recorder:
     """Watches a run.
 
     spent : the epsilon of the messages through each update, if the run is private
-    test : the decisions on held-out samples as a function of the weights, and their signs
 
-    >>> from dpsvm.admm.network import Node, Penalties, Samples, Terms, make_graph, run
-    >>> from dpsvm.losses import Logistic
-    >>> penalties = Penalties(make_graph("path", 2), np.full((3, 2), 0.5))
-    >>> terms = Terms(penalties=penalties, loss=Logistic(), C=1.0, lam=2.0, rounds=3)
+    >>> from dpsvm.admm.network import Node, Samples, Terms, run
+    >>> terms = Terms.of("path", 2, C=1.0, lam=2.0, rounds=3)
     >>> nodes = [Node(i, Samples(np.eye(1), np.ones(1)), terms) for i in range(2)]
     >>> watch = Recorder(History())
     >>> run(nodes, watch)
@@ -81,14 +81,14 @@ class Recorder:
 
     history: History
     spent: Array | None = None
-    test: tuple[Callable[[Array], Array], Array] | None = None
+    test: Test | None = None
 
     def __call__(self, round: int, nodes: Sequence[Node]) -> bool:
         """Note a round; never stop there."""
-        terms = nodes[0].terms
+        terms, spent = nodes[0].terms, self.spent
         weights = np.array([node.state.weights for node in nodes])
         mean = weights.mean(axis=0)
-        error, loss = self._test(terms, mean)
+        loss, error = tested(self.test, terms, mean)
         self.history.rounds.append(
             Round(
                 round=round,
@@ -97,7 +97,7 @@ class Recorder:
                 dual_sum=float(np.linalg.norm(sum(node.state.dual for node in nodes))),
                 data_accesses=sum(node.state.data_accesses for node in nodes),
                 bytes_sent=_bytes(nodes),
-                privacy=None if self.spent is None else self._spent(terms, round),
+                privacy=None if spent is None else float(spent[terms.update_of(round) - 1]),
                 test_error=error,
                 test_loss=loss,
                 **(self._measured(nodes, weights, mean) if self.history.measured else {}),
@@ -120,26 +120,22 @@ class Recorder:
             "gradient_norm": certified,
         }
 
-    def _spent(self, terms: Terms, round: int) -> float:
-        assert self.spent is not None
-        return float(self.spent[terms.update_of(round) - 1])
 
-    def _test(self, terms: Terms, mean: Array) -> tuple[float | None, float | None]:
-        if self.test is None:
-            return None, None
-        decide, signs = self.test
-        decisions = decide(mean)
-        wrong = float(np.mean((decisions > 0.0) != (signs > 0.0)))
-        return wrong, float(terms.loss.value(signs * decisions).mean())
+def tested(test: Test | None, terms: Terms, weights: Array) -> tuple[float | None, float | None]:
+    """The mean loss and the error of some weights on held-out samples, where there are some."""
+    if test is None:
+        return None, None
+    decide, signs = test
+    decisions = decide(weights)
+    wrong = float(np.mean((decisions > 0.0) != (signs > 0.0)))
+    return float(terms.loss.value(signs * decisions).mean()), wrong
 
 
 def objective(nodes: Sequence[Node], weights: Array) -> float:
     """sum_i O_i of some weights.
 
-    >>> from dpsvm.admm.network import Node, Penalties, Samples, Terms, make_graph
-    >>> from dpsvm.losses import Logistic
-    >>> penalties = Penalties(make_graph("path", 2), np.full((3, 2), 0.5))
-    >>> terms = Terms(penalties=penalties, loss=Logistic(), C=1.0, lam=2.0, rounds=3)
+    >>> from dpsvm.admm.network import Node, Samples, Terms
+    >>> terms = Terms.of("path", 2, C=1.0, lam=2.0, rounds=3)
     >>> nodes = [Node(i, Samples(np.eye(1), np.ones(1)), terms) for i in range(2)]
     >>> round(objective(nodes, np.zeros(1)), 6)  # 2 ln 2
     1.386294

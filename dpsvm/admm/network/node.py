@@ -88,11 +88,7 @@ class Node:
 
     It is a function of messages alone: no data, no privacy cost.
 
-    >>> from dpsvm.admm.network.graph import make_graph
-    >>> from dpsvm.admm.network.penalties import Penalties
-    >>> from dpsvm.losses import Logistic
-    >>> penalties = Penalties(make_graph("complete", 2), np.ones((1, 2)))
-    >>> terms = Terms(penalties=penalties, loss=Logistic(), C=1.0, lam=1.0, rounds=1)
+    >>> terms = Terms.of("complete", 2, rho=1.0, C=1.0, lam=1.0, rounds=1)
     >>> node = Node(0, Samples(np.eye(1), np.ones(1)), terms)
     >>> node.absorb([Iterate(0, 1, np.zeros(1))])
     >>> node.emit().weights.round(4)  # expit(-f) = 2.5 f

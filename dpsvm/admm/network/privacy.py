@@ -110,10 +110,7 @@ class NodeNoise:
 class Calibration:
     """The noise of every update of a run, and what the run costs.
 
-    >>> from dpsvm.admm.network import Penalties, make_graph
-    >>> from dpsvm.losses import Logistic
-    >>> penalties = Penalties(make_graph("complete", 2), np.ones((2, 2)))
-    >>> terms = Terms(penalties=penalties, loss=Logistic(), C=5.0, lam=1.0, gamma=0.5, rounds=4)
+    >>> terms = Terms.of("complete", 2, rho=1.0, C=5.0, lam=1.0, gamma=0.5, rounds=4)
     >>> found = calibrate("objective", terms, [50, 100], tol=1e-9, epsilon=1.0)
     >>> print(found.guarantee)
     epsilon = 1 (replace)
@@ -230,10 +227,7 @@ def calibrate(
         shape (updates, N); epsilon then follows
     bound : in mode "objective", the bound that is made equal to epsilon
 
-    >>> from dpsvm.admm.network import Penalties, make_graph
-    >>> from dpsvm.losses import Logistic
-    >>> penalties = Penalties(make_graph("complete", 2), np.ones((2, 2)))
-    >>> terms = Terms(penalties=penalties, loss=Logistic(), C=5.0, lam=1.0, gamma=0.5, rounds=4)
+    >>> terms = Terms.of("complete", 2, rho=1.0, C=5.0, lam=1.0, gamma=0.5, rounds=4)
     >>> found = calibrate("gaussian", terms, [50, 100], tol=0.0, epsilon=1.0, delta=1e-5)
     >>> found.output_scales[0].round(4)
     array([0.4221, 0.211 ])

@@ -22,10 +22,8 @@ def run(nodes: Sequence[Node], watch: Watch | None = None) -> int:
     """Let every node emit and absorb, once a round; return how many there were.
 
     >>> import numpy as np
-    >>> from dpsvm.admm.network import Penalties, Samples, Terms, make_graph
-    >>> from dpsvm.losses import Logistic
-    >>> penalties = Penalties(make_graph("path", 2), np.full((60, 2), 0.5))
-    >>> terms = Terms(penalties=penalties, loss=Logistic(), C=1.0, lam=2.0, rounds=60)
+    >>> from dpsvm.admm.network import Samples
+    >>> terms = Terms.of("path", 2, C=1.0, lam=2.0, rounds=60)
     >>> nodes = [Node(i, Samples(np.eye(1) / (1 + i), np.ones(1)), terms) for i in range(2)]
     >>> run(nodes)
     60
@@ -52,10 +50,7 @@ class Relay(Remembers):
 
     spent : the epsilon of the messages through each update, if the run is private
 
-    >>> from dpsvm.admm.network import Penalties, make_graph
-    >>> from dpsvm.losses import Logistic
-    >>> penalties = Penalties(make_graph("path", 3), np.ones((1, 3)))
-    >>> relay = Relay(Terms(penalties=penalties, loss=Logistic(), C=1.0, lam=1.0, rounds=1))
+    >>> relay = Relay(Terms.of("path", 3, C=1.0, lam=1.0, rounds=1))
     >>> relay.take([np.zeros(1), np.ones(1), np.ones(1)])[0]
     array([[1.]])
     >>> relay.over

@@ -37,12 +37,7 @@ def least_signless(graph: Graph) -> float:
 def conditions(terms: Terms) -> list[Assumption]:
     """What convergence proofs of the recycled method rest on and no data are needed for.
 
-    >>> import numpy as np
-    >>> from dpsvm.admm.network import Penalties, make_graph
-    >>> from dpsvm.losses import Logistic
-    >>> penalties = Penalties(make_graph("star", 4), np.ones((2, 4)))
-    >>> terms = Terms(penalties=penalties, loss=Logistic(), C=1.0, lam=1.0, gamma=0.5, rounds=4)
-    >>> print(conditions(terms)[0])
+    >>> print(conditions(Terms.of("star", 4, C=1.0, lam=1.0, gamma=0.5, rounds=4))[0])
     smallest eigenvalue of D + A (0: bipartite): 0 against 0, does not hold
     """
     symmetric = terms.penalties.form == "edge" or terms.penalties.equal
