@@ -16,6 +16,7 @@ own from the same settings.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from dpsvm.privacy.release import Price
@@ -48,3 +49,25 @@ class Agreement:
         if found is None or found.guarantee is None:
             return None
         return Price(event, found.guarantee)
+
+
+def check_goes_with(
+    settings: Any,
+    rows: Iterable[tuple[Sequence[str], bool, str]],
+    told: str = "got {value!r} without it",
+) -> None:
+    """Refuse settings that are given and would have no effect.
+
+    rows : names of settings, whether they have an effect, and what they go with
+
+    >>> from types import SimpleNamespace
+    >>> check_goes_with(SimpleNamespace(gamma=0.5), [(["gamma"], False, "recycle=True")])
+    Traceback (most recent call last):
+    ...
+    ValueError: gamma goes with recycle=True, got 0.5 without it
+    """
+    for names, used, other in rows:
+        for name in names if not used else ():
+            if (value := getattr(settings, name)) is not None:
+                got = told.format(name=name, value=value)
+                raise ValueError(f"{name} goes with {other}, {got}")

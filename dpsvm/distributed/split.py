@@ -109,20 +109,6 @@ def cut(table: Any, layout: Layout) -> list[Any]:
     return [np.ascontiguousarray(table[:, places]) for places in layout]
 
 
-def checked_blocks(X: Sequence[Any], layout: Layout) -> list[Any]:
-    """New blocks, as wide as those of a known layout.
-
-    >>> blocks = [np.ones((5, 2)), np.ones((5, 1))]
-    >>> [block.shape for block in checked_blocks(blocks, layout_of([2, 1], 3))]
-    [(5, 2), (5, 1)]
-    """
-    blocks = _checked_all(X)
-    widths, wanted = [block.shape[1] for block in blocks], [len(places) for places in layout]
-    if widths != wanted:
-        raise ValueError(f"blocks of {wanted} columns are needed, got {widths}")
-    return blocks
-
-
 def names_of(blocks: Sequence[Any]) -> NDArray[np.object_] | None:
     """The names of all the columns of blocks that have them, None if one has none.
 
@@ -159,7 +145,11 @@ class SplitColumns:
                 f"the feature names should match those of the fit, {known.tolist()!r}, got "
                 f"{names.tolist()!r}"
             )
-        return checked_blocks(X, self._layout)
+        blocks = _checked_all(X)
+        wanted, widths = [len(own) for own in self._layout], [own.shape[1] for own in blocks]
+        if widths != wanted:
+            raise ValueError(f"blocks of {wanted} columns are needed, got {widths}")
+        return blocks
 
     def _decisions(self, X: Any) -> NDArray[np.float64]:
         """The sum of what the parties predict, each from its own columns."""

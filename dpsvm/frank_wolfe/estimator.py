@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval
 
 from dpsvm._renamed import FRANK_WOLFE, renamed
 from dpsvm._sklearn import with_callbacks
+from dpsvm.distributed.agreement import check_goes_with
 from dpsvm.distributed.callbacks import Rounds, Tick
 from dpsvm.distributed.estimator import DistributedEstimator, LinearRegressor
 from dpsvm.distributed.labels import checked_numbers
@@ -25,7 +26,6 @@ from dpsvm.frank_wolfe.objectives import LeastSquares
 from dpsvm.frank_wolfe.private import PrivateDistributedFrankWolfe, PrivateFrankWolfe
 from dpsvm.frank_wolfe.sets import L1Ball
 from dpsvm.frank_wolfe.steps import LINE_SEARCH, PAIRWISE
-from dpsvm.frank_wolfe.theory import AUTO
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.release import keep_guarantee
 from dpsvm.warnings import warn_caller
@@ -225,26 +225,18 @@ class FrankWolfeLasso(SplitColumns, LinearRegressor, DistributedEstimator):
     def _check_effects(self, distributed: bool) -> None:
         """Refuse settings that would have no effect."""
         private = self.epsilon is not None
-        for names, wanted, there in (
-            (_OF_PARTIES, "parties", distributed),
-            (_OF_PRIVACY, "an epsilon", private),
-        ):
-            for name in names:
-                if not there and (value := getattr(self, name)) is not None:
-                    raise ValueError(f"{name} goes with {wanted}, got {name}={value!r} without")
-        if self.sketch_seed is not None and self.sketch is None and not private:
-            raise ValueError(f"sketch_seed goes with a sketch, got {self.sketch_seed!r} without")
-        if distributed or private:
-            for name, instead in (("tol", ""), ("max_iter", "; rounds is for those")):
-                if (value := getattr(self, name)) is not None:
-                    raise ValueError(
-                        f"{name} is for a fit without parties and privacy{instead}, got {value!r}"
-                    )
-        elif self.rounds is not None:
-            raise ValueError(
-                f"rounds goes with parties or an epsilon; max_iter is for a fit without, got "
-                f"{self.rounds!r}"
-            )
+        rows = (_OF_PARTIES, distributed, "parties"), (_OF_PRIVACY, private, "an epsilon")
+        check_goes_with(self, rows, "got {name}={value!r} without")
+        sketched = self.sketch is not None or private
+        check_goes_with(self, [(["sketch_seed"], sketched, "a sketch")], "got {value!r} without")
+        several = distributed or private
+        wanted = "parties or an epsilon; max_iter is for a fit without"
+        check_goes_with(self, [(["rounds"], several, wanted)], "got {value!r}")
+        for name, instead in (("tol", ""), ("max_iter", "; rounds is for those")):
+            if several and (value := getattr(self, name)) is not None:
+                raise ValueError(
+                    f"{name} is for a fit without parties and privacy{instead}, got {value!r}"
+                )
         if private and distributed and self.send is not None:
             raise ValueError(f"send is for a fit without privacy, got send={self.send!r}")
         if private:
@@ -292,38 +284,21 @@ class FrankWolfeLasso(SplitColumns, LinearRegressor, DistributedEstimator):
             )
 
     def _fit_private(self, table: Any, target: Array, tick: Any) -> None:
-        names = ("epsilon", "delta", "entry_bound", "label_bound", "accountant", "random_state")
-        settings: dict[str, Any] = {name: getattr(self, name) for name in names}
-        settings |= {"radius": check_positive(self.radius, "radius"), "rounds": self.rounds}
+        names = ("radius", "rounds", "epsilon", "random_state", *_OF_PRIVACY)
+        settings = {name: getattr(self, name) for name in names if name != "public_labels"}
         found = PrivateFrankWolfe(**settings).solve(table, target, tick)
         self.coef_, self.n_iter_, self.stop_reason_ = found.x, len(found.choices), "rounds"
         keep_guarantee(self, found.guarantee, found.report)
 
     def _fit_parties(self, blocks: list[Any], target: Array, tick: Any) -> None:
-        settings: dict[str, Any] = {
-            "radius": self.radius,
-            "problem": "l1" if self.problem is None else self.problem,
-            "sketch": self.sketch,
-            "sketch_seed": 0 if self.sketch_seed is None else self.sketch_seed,
-            "tau": self.tau,
-            "cache": True if self.cache is None else self.cache,
-            "random_state": self.random_state,
-        }
         private = self.epsilon is not None
-        if private:
-            names = ("epsilon", "delta", "entry_bound", "label_bound", "accountant")
-            settings |= {name: getattr(self, name) for name in names}
-            settings |= {"rounds": self.rounds, "public_labels": bool(self.public_labels)}
-            settings["sketch"] = AUTO if self.sketch is None else self.sketch
-        else:
-            settings |= {"rounds": self.rounds or _STEPS, "send": self.send or "all"}
-        usual = "diminishing" if private else LINE_SEARCH
-        settings["step"] = usual if self.step is None else self.step
         kind = PrivateDistributedFrankWolfe if private else DistributedFrankWolfe
+        names = ("radius", "rounds", "step", "epsilon", "random_state", *_OF_PARTIES, *_OF_PRIVACY)
+        settings: dict[str, Any] = {} if private else {"rounds": _STEPS, "step": LINE_SEARCH}
+        settings |= {name: own for name in names if (own := getattr(self, name)) is not None}
         found: DistributedResult = kind(**settings).solve(blocks, target, tick)
         coef = np.zeros(self.n_features_in_)
-        for places, weights in zip(self._layout, found.weights, strict=True):
-            coef[places] = weights
+        coef[np.concatenate(self._layout)] = found.x
         self.coef_, self.n_iter_, self.objective_ = coef, found.n_rounds, found.value
         early = not private and found.n_rounds < settings["rounds"]
         self.stop_reason_ = "stopped" if early else "rounds"

@@ -20,6 +20,7 @@ from dpsvm.admm.network.terms import Terms
 from dpsvm.constraints import Boolean, Instance, Interval, Names, Nothing, Table
 from dpsvm.constraints import check_settings as check_table
 from dpsvm.distributed import agreement as distributed
+from dpsvm.distributed.agreement import check_goes_with
 from dpsvm.distributed.labels import signs_of
 from dpsvm.losses import LOSSES
 from dpsvm.privacy.accountant import BudgetAccountant
@@ -160,19 +161,16 @@ def check_settings(settings: Any) -> None:
     check_table(settings, CONSTRAINTS)
     private = settings.privacy is not None
     random = isinstance(settings.graph, str) and settings.graph == "random"
-    for name, used, goes_with in (
-        ("gamma", settings.recycle, "recycle=True"),
-        ("width", settings.loss in ("huber", "smooth"), "loss='huber' or 'smooth'"),
-        ("graph_seed", random, "graph='random'"),
-        ("density", random, "graph='random'"),
-        ("epsilon", private, "a private mode"),
-        ("accountant", private, "a private mode"),
-        ("delta", settings.privacy == "gaussian", "privacy='gaussian'"),
-        ("alpha", settings.privacy == "objective", "privacy='objective'"),
-        ("bound", settings.privacy == "objective", "privacy='objective'"),
-    ):
-        if not used and (value := getattr(settings, name)) is not None:
-            raise ValueError(f"{name} goes with {goes_with}, got {value!r} without it")
+    rounded = settings.loss in ("huber", "smooth")
+    rows = (
+        (["gamma"], settings.recycle, "recycle=True"),
+        (["width"], rounded, "loss='huber' or 'smooth'"),
+        (["graph_seed", "density"], random, "graph='random'"),
+        (["epsilon", "accountant"], private, "a private mode"),
+        (["delta"], settings.privacy == "gaussian", "privacy='gaussian'"),
+        (["alpha", "bound"], settings.privacy == "objective", "privacy='objective'"),
+    )
+    check_goes_with(settings, rows)
     if settings.constant > 0 and settings.data_norm is None:
         raise ValueError(f"constant goes with data_norm, got {settings.constant!r} without it")
     if private:

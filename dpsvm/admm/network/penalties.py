@@ -56,11 +56,6 @@ class Penalties:
             )
 
     @property
-    def updates(self) -> int:
-        """How many updates they are made for."""
-        return len(self.table)
-
-    @property
     def equal(self) -> bool:
         """Whether all nodes have the same penalty at every update; both forms are one then."""
         return bool(np.all(self.table == self.table[:, :1]))

@@ -19,6 +19,7 @@ from dpsvm.admm.sharing.terms import METHODS, Terms, automatic_rho, check_positi
 from dpsvm.constraints import Boolean, Instance, Interval, Names, Nothing, Table
 from dpsvm.constraints import check_settings as check_table
 from dpsvm.distributed import agreement as distributed
+from dpsvm.distributed.agreement import check_goes_with
 from dpsvm.distributed.labels import (
     checked_labels,
     checked_numbers,
@@ -194,12 +195,9 @@ def _terms(settings: Any, loss: PredictionLoss, parties: int) -> Terms:
 def _calibration(settings: Any, terms: Terms, sizes: list[int]) -> Calibration | None:
     """The noise of a private mode; without one, nothing that goes with it may be given."""
     mode = settings.privacy
+    rows = [(_PRIVATE, mode is not None, "a private mode")]
+    check_goes_with(settings, rows, "got {name}={value!r} and privacy=None")
     if mode is None:
-        for name in _PRIVATE:
-            if (value := getattr(settings, name)) is not None:
-                raise ValueError(
-                    f"{name} goes with a private mode, got {name}={value!r} and privacy=None"
-                )
         return None
     if settings.diagnose:
         raise ValueError("diagnose reads the columns without noise: fit without privacy for it")

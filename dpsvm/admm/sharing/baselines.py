@@ -23,6 +23,7 @@ from dpsvm.admm.sharing.columns import Columns
 from dpsvm.admm.sharing.coordinator import Coordinator
 from dpsvm.admm.sharing.messages import Broadcast, Contribution, Ending
 from dpsvm.admm.sharing.party import Party
+from dpsvm.admm.sharing.regularisers import Ball
 from dpsvm.admm.sharing.run import Watch, run
 from dpsvm.admm.sharing.terms import Terms, automatic_rho, check_positive
 from dpsvm.losses import PredictionLoss
@@ -167,10 +168,10 @@ def distributed_sgd(
             if how.noise > 0.0:
                 local = [z + how.noise * random.standard_normal(len(rows)) for z in local]
             pull = loss.slope(np.add.reduce(local, axis=0), target[rows]) / len(rows)
-            x = [
-                _inside(part - rate * _clipped(_slope(D, pull, part, terms, n), how.clip), terms)
-                for D, part in zip(blocks, x, strict=True)
-            ]
+            slopes = [_slope(D, pull, part, terms, n) for D, part in zip(blocks, x, strict=True)]
+            if how.clip is not None:
+                slopes = [Ball(how.clip).project(slope) for slope in slopes]
+            x = [terms.project(part - rate * slope) for part, slope in zip(x, slopes, strict=True)]
         yield [part.copy() for part in x]
 
 
@@ -178,12 +179,3 @@ def _slope(block: Any, pull: Array, weights: Array, terms: Terms, n: int) -> Arr
     """A party's gradient of the objective divided by C N."""
     shrink = terms.lam / (terms.C * n) * terms.penalty.slope(weights)
     return np.asarray(block.T @ pull) + shrink
-
-
-def _inside(weights: Array, terms: Terms) -> Array:
-    return weights if terms.constraint is None else terms.constraint.project(weights)
-
-
-def _clipped(slope: Array, limit: float | None) -> Array:
-    norm = float(np.linalg.norm(slope))
-    return slope if limit is None or norm <= limit else slope * (limit / norm)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,6 +93,10 @@ class Recorder:
 
     def __call__(self, coordinator: Coordinator, parties: Sequence[Party]) -> bool:
         """Note a round; never stop there."""
+        measured = {}
+        if self.history.measured:  # computed from the parties' weights
+            measured["objective"] = objective(coordinator.loss, coordinator.target, parties)
+            measured["lyapunov"] = lyapunov(coordinator, parties)
         self.history.rounds.append(
             Round(
                 round=coordinator.round,
@@ -103,17 +107,10 @@ class Recorder:
                 bytes_up=coordinator.bytes_up,
                 bytes_down=coordinator.bytes_down,
                 test_loss=self._test_loss(coordinator.loss, parties),
-                **(self._measured(coordinator, parties) if self.history.measured else {}),
+                **measured,
             )
         )
         return False
-
-    def _measured(self, coordinator: Coordinator, parties: Sequence[Party]) -> dict[str, Any]:
-        """What is computed from the parties' weights."""
-        return {
-            "objective": objective(coordinator.loss, coordinator.target, parties),
-            "lyapunov": lyapunov(coordinator, parties),
-        }
 
     def _test_loss(self, loss: PredictionLoss, parties: Sequence[Party]) -> float | None:
         if self.test is None:
@@ -168,7 +165,7 @@ def _gap(weights: Array, pull: Array, terms: Terms) -> Array:
         near = np.sign(point) * np.maximum(np.abs(point) - terms.lam, 0.0)
     else:
         near = weights - (terms.lam * terms.penalty.slope(weights) + pull)
-    return weights - (near if terms.constraint is None else terms.constraint.project(near))
+    return weights - terms.project(near)
 
 
 def assumptions(parties: Sequence[Party], loss: PredictionLoss, rho: float) -> list[Assumption]:

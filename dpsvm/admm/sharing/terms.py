@@ -6,9 +6,14 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dpsvm.admm.sharing.regularisers import Constraint, Penalty, make_penalty, real
 from dpsvm.losses import PredictionLoss
 from dpsvm.privacy.rounding import RANGE
+
+Array = NDArray[np.float64]
 
 METHODS = ("sharing", "jacobi")
 """kappa = M, which converges for every rho, or kappa = 1, the paper's, which need not."""
@@ -67,6 +72,10 @@ class Terms:
     def convex(self, loss: PredictionLoss) -> bool:
         """Whether the loss and the penalty are."""
         return min(loss.least_curvature, self.penalty.least_curvature) >= 0.0
+
+    def project(self, weights: Array) -> Array:
+        """The nearest point of X."""
+        return weights if self.constraint is None else self.constraint.project(weights)
 
     def mu(self, rho: float) -> float:
         """lam / (kappa rho), all that a party's step depends on besides its target."""
