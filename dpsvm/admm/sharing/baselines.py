@@ -20,11 +20,10 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from dpsvm.admm.sharing.columns import Columns
-from dpsvm.admm.sharing.coordinator import Coordinator
+from dpsvm.admm.sharing.coordinator import Coordinator, Watch, run
 from dpsvm.admm.sharing.messages import Broadcast, Contribution, Ending
 from dpsvm.admm.sharing.party import Party
 from dpsvm.admm.sharing.regularisers import Ball
-from dpsvm.admm.sharing.run import Watch, run
 from dpsvm.admm.sharing.terms import Terms, automatic_rho, check_positive
 from dpsvm.losses import PredictionLoss
 

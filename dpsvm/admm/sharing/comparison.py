@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 
 from dpsvm.admm.sharing.agreement import Agreement
-from dpsvm.admm.sharing.base import BaseSharingADMM
 from dpsvm.admm.sharing.baselines import SGDSettings, central, distributed_sgd, gauss_seidel
 from dpsvm.admm.sharing.columns import Columns
 from dpsvm.admm.sharing.coordinator import Coordinator, accuracy
+from dpsvm.admm.sharing.estimators import BaseSharingADMM
 from dpsvm.admm.sharing.party import Party
 from dpsvm.admm.sharing.privacy import BOUNDS
 from dpsvm.distributed import comparison as distributed

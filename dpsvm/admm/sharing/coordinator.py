@@ -1,9 +1,9 @@
-"""The coordinator's side: labels, the sum of the contributions, the price, and when to stop."""
+"""The coordinator: labels, the sum of the contributions, the price, when to stop; and the loop."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any, ClassVar
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dpsvm._memory import Remembers
 from dpsvm.admm.sharing.messages import Broadcast, Contribution, Ending
+from dpsvm.admm.sharing.party import Party
 from dpsvm.admm.sharing.terms import Terms
 from dpsvm.losses import PredictionLoss, Squared
 
@@ -233,6 +234,45 @@ class Coordinator(Remembers):
                     f"party {message.party} sent {message.prediction.shape} numbers for "
                     f"{len(self.target)} samples"
                 )
+
+
+Watch = Callable[[Coordinator, Sequence[Party]], bool]
+"""Called after every round; looks, changes nothing, and says whether to stop there."""
+
+Answers = Callable[[Sequence[Party], Broadcast], list[Contribution]]
+"""How the parties answer a broadcast."""
+
+
+def all_at_once(parties: Sequence[Party], broadcast: Broadcast) -> list[Contribution]:
+    """Every party answers what was broadcast, and hears of the others in the next round."""
+    return [party.answer(broadcast) for party in parties]
+
+
+def run(
+    coordinator: Coordinator,
+    parties: Sequence[Party],
+    watch: Watch | None = None,
+    answers: Answers = all_at_once,
+) -> Ending:
+    """Broadcast, answer, gather, until the coordinator ends it.
+
+    >>> from dpsvm.admm.sharing import Columns
+    >>> terms = Terms.of(parties=2, rho=1.0, lam=0.5)
+    >>> parties = [Party(m, Columns(np.eye(2)[:, [m]]), terms) for m in range(2)]
+    >>> coordinator = Coordinator(np.array([3.0, 6.0]), Squared(), terms, rounds=200, tol=1e-12)
+    >>> run(coordinator, parties).reason
+    'converged'
+    >>> [float(round(party.weights[0], 9)) for party in parties]
+    [2.0, 4.0]
+    """
+    broadcast = coordinator.open()
+    while coordinator.ending is None:
+        broadcast = coordinator.gather(answers(parties, broadcast))
+        if watch is not None and watch(coordinator, parties):
+            coordinator.stop()
+    for party in parties:
+        party.close(coordinator.ending)
+    return coordinator.ending
 
 
 def accuracy(predictions: Array, target: Array) -> float:
