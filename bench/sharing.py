@@ -158,7 +158,7 @@ def convergence(problem: Problem, rounds: int) -> Convergence:
     columns = agreed.columns(split(problem.X, problem.sizes)[0])
     loss = make_prediction_loss("logistic")
     terms = Terms.of(parties=len(columns), rho=found.model.rho_, lam=problem.lam, kappa=1.0)
-    test = [own.matrix for own in agreed.columns(split(problem.X_test, problem.sizes)[0])]
+    test = agreed.columns(split(problem.X_test, problem.sizes)[0])
     history = History()
     gauss_seidel(
         Coordinator(problem.y, loss, terms, rounds=rounds),
@@ -194,12 +194,14 @@ def _scores(
     problem: Problem,
     lowest: float,
 ) -> tuple[list[float], list[float]]:
+    from dpsvm.admm.sharing.columns import predicted
+
     gaps, losses = [], []
     for weights in steps:
-        z = np.add.reduce([own.times(x) for own, x in zip(columns, weights, strict=True)])
+        z = predicted(columns, weights)
         penalty = problem.lam / 2 * sum(x @ x for x in weights)
         gaps.append((np.logaddexp(0, -problem.y * z).sum() + penalty) / lowest - 1)
-        z = np.add.reduce([np.asarray(D @ x) for D, x in zip(test, weights, strict=True)])
+        z = predicted(test, weights)
         losses.append(np.logaddexp(0, -problem.y_test * z).mean())
     return gaps, losses
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from dpsvm.admm.sharing.columns import Columns
+from dpsvm.admm.sharing.columns import Columns, predicted
 from dpsvm.admm.sharing.coordinator import Coordinator, Watch, run
 from dpsvm.admm.sharing.messages import Broadcast, Contribution, Ending
 from dpsvm.admm.sharing.party import Party
@@ -65,8 +65,7 @@ def _by_lbfgs(
     cuts = np.cumsum([own.n_features for own in columns])[:-1]
 
     def value_and_slope(weights: Array) -> tuple[float, Array]:
-        parts = np.split(weights, cuts)
-        z = np.add.reduce([own.times(x) for own, x in zip(columns, parts, strict=True)], axis=0)
+        z = predicted(columns, np.split(weights, cuts))
         value = terms.C * float(loss.value(z, target).sum())
         pull = terms.C * loss.slope(z, target)
         slope = np.concatenate([own.transposed_times(pull) for own in columns])

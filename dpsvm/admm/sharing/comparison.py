@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 
 from dpsvm.admm.sharing.agreement import Agreement
-from dpsvm.admm.sharing.baselines import SGDSettings, central, distributed_sgd, gauss_seidel
-from dpsvm.admm.sharing.columns import Columns
+from dpsvm.admm.sharing.baselines import central, distributed_sgd, gauss_seidel
+from dpsvm.admm.sharing.columns import Columns, predicted
 from dpsvm.admm.sharing.coordinator import Coordinator, accuracy
 from dpsvm.admm.sharing.estimators import BaseSharingADMM
 from dpsvm.admm.sharing.party import Party
@@ -125,18 +125,11 @@ def alone(settings: BaseSharingADMM, table: Any, y: Any) -> dict[str, float]:
 class _Task:
     """The problem of a fitted model, for the baselines: without privacy and in the open."""
 
-    def __init__(
-        self, model: BaseSharingADMM, X: Any, y: Any, test: tuple[Any, Any] | None
-    ) -> None:
+    def __init__(self, model: BaseSharingADMM, X: Any, y: Any, test: Any) -> None:
         agreed = Agreement.of(model, [len(places) for places in model._layout])
-        classes = getattr(model, "classes_", None)
         self.model, self.loss = model, agreed.loss
-        self.columns = agreed.columns(model._blocks(X))
-        self.target = agreed.known_target(y, classes)
-        self.test = None
-        if test is not None:
-            columns = agreed.columns(model._blocks(test[0]))
-            self.test = columns, agreed.known_target(test[1], classes)
+        self.columns, self.target = model._held_out(X, y, agreed)
+        self.test = model._evaluation(test, agreed)
         terms = agreed.terms
         self.terms = replace(
             terms, kappa=float(terms.parties), relaxation=1.0, constraint=model.constraint
@@ -175,18 +168,12 @@ class _Task:
         return [party.weights for party in parties]
 
     def sgd(self) -> list[Array]:
-        steps = distributed_sgd(
-            self.columns,
-            self.target,
-            self.loss,
-            self.terms,
-            int(self.model.rounds),
-            settings=SGDSettings(),
-        )
-        return list(steps)[-1]
+        epochs = int(self.model.rounds)
+        *_, last = distributed_sgd(self.columns, self.target, self.loss, self.terms, epochs)
+        return last
 
     def outcome(self, name: str, weights: list[Array]) -> Outcome:
-        prediction = _predict(self.columns, weights)
+        prediction = predicted(self.columns, weights)
         losses = self.loss.value(prediction, self.target)
         penalty = math.fsum(self.terms.penalty.value(part) for part in weights)
         objective = self.terms.C * float(losses.sum()) + self.terms.lam * penalty
@@ -196,13 +183,8 @@ class _Task:
         if self.test is None:
             return None, None
         columns, target = self.test
-        prediction = _predict(columns, weights)
+        prediction = predicted(columns, weights)
         loss = float(self.loss.value(prediction, target).mean())
         if not is_classifier(self.model):
             return loss, None
         return loss, accuracy(prediction, target)
-
-
-def _predict(columns: list[Columns], weights: list[Array]) -> Array:
-    parts = [own.times(x) for own, x in zip(columns, weights, strict=True)]
-    return np.asarray(np.add.reduce(parts, axis=0))

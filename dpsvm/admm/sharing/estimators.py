@@ -133,14 +133,13 @@ class BaseSharingADMM(SplitColumns, AgreedEstimator):
             raise ValueError(f"X has {blocks[0].shape[0]} rows and y {len(target)}")
         return agreed, agreed.lead(target), agreed.columns(blocks)
 
-    def _held_out(self, X: Any, y: Any, agreed: Agreement) -> tuple[list[Any], Array]:
-        matrices = [own.matrix for own in agreed.columns(self._blocks(X))]
+    def _held_out(self, X: Any, y: Any, agreed: Agreement) -> tuple[list[Columns], Array]:
+        columns = agreed.columns(self._blocks(X))
         target = agreed.known_target(y, getattr(self, "classes_", None))
-        if len(target) != matrices[0].shape[0]:
-            raise ValueError(
-                f"evaluate_on has {matrices[0].shape[0]} rows and {len(target)} targets"
-            )
-        return matrices, target
+        rows = columns[0].n_samples
+        if len(target) != rows:
+            raise ValueError(f"evaluate_on has {rows} rows and {len(target)} targets")
+        return columns, target
 
     def _recorder(self, agreed: Agreement, test: Any, **kind: Any) -> Recorder:
         return Recorder(History(**kind), test)

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigvalsh
 
+from dpsvm.admm.sharing.columns import Columns, predicted
 from dpsvm.admm.sharing.coordinator import Coordinator
 from dpsvm.admm.sharing.party import Party
 from dpsvm.admm.sharing.terms import Terms
@@ -89,7 +90,7 @@ class Recorder:
     """
 
     history: History
-    test: tuple[Sequence[Array], Array] | None = None
+    test: tuple[Sequence[Columns], Array] | None = None
 
     def __call__(self, coordinator: Coordinator, parties: Sequence[Party]) -> bool:
         """Note a round; never stop there."""
@@ -115,9 +116,9 @@ class Recorder:
     def _test_loss(self, loss: PredictionLoss, parties: Sequence[Party]) -> float | None:
         if self.test is None:
             return None
-        blocks, target = self.test
-        parts = [np.asarray(X @ p.weights) for X, p in zip(blocks, parties, strict=True)]
-        return float(loss.value(np.add.reduce(parts, axis=0), target).mean())
+        columns, target = self.test
+        prediction = predicted(columns, [party.weights for party in parties])
+        return float(loss.value(prediction, target).mean())
 
 
 def objective(loss: PredictionLoss, target: Array, parties: Sequence[Party]) -> float:
