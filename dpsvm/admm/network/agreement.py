@@ -203,8 +203,8 @@ def _terms(settings: Any, sizes: Sequence[int]) -> Terms:
     graph = make_graph(
         settings.graph,
         len(sizes),
-        seed=0 if settings.graph_seed is None else int(settings.graph_seed),
-        density=None if settings.density is None else float(settings.density),
+        seed=settings.graph_seed or 0,
+        density=settings.density,
     )
     for node, size in enumerate(sizes):
         if size < settings.C:

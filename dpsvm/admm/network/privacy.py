@@ -245,30 +245,24 @@ def calibrate(
             f"lam/N + 2 R_i must lie between {RANGE[0]:g} and {RANGE[1]:g}, got "
             f"{float(curved.min()):g} to {float(curved.max()):g}"
         )
-    fixed: dict[str, Any] = {"terms": terms, "sizes": tuple(sizes), "tol": tol}
+    fixed: dict[str, Any] = {"mode": mode, "terms": terms, "sizes": tuple(sizes), "tol": tol}
     if mode == "objective":
         return _objective(fixed, epsilon, alpha, bound)
-    sensitivities = output_sensitivities(terms, sizes, tol)
-    number = check_epsilon(epsilon)
-    steps = np.arange(1, terms.updates + 1) / terms.updates
-    if mode == "primal":
-        return Calibration(
-            mode=mode,
-            **fixed,
-            event=Pure(number),
-            guarantee=Guarantee(number, 0.0, NEIGHBOURS),
-            spent=number * steps,
-            output_scales=sensitivities * (terms.updates / number) * UP,
-        )
-    small = check_delta(delta)
-    mu = gaussian_mu(number, small)
+    number, updates = check_epsilon(epsilon), terms.updates
+    steps = np.arange(1, updates + 1) / updates
+    event: Event = Pure(number)
+    small, spent, noise = 0.0, number * steps, updates / number  # the last in sensitivities
+    if mode == "gaussian":
+        small = check_delta(delta)
+        mu = gaussian_mu(number, small)
+        event, noise = Gaussian(mu), math.sqrt(updates) / mu
+        spent = np.array([gaussian_epsilon(mu * math.sqrt(step), small) for step in steps])
     return Calibration(
-        mode=mode,
         **fixed,
-        event=Gaussian(mu),
+        event=event,
         guarantee=Guarantee(number, small, NEIGHBOURS),
-        spent=np.array([gaussian_epsilon(mu * math.sqrt(step), small) for step in steps]),
-        output_scales=sensitivities * (math.sqrt(terms.updates) / mu) * UP,
+        spent=spent,
+        output_scales=output_sensitivities(terms, sizes, tol) * noise * UP,
     )
 
 
@@ -284,7 +278,6 @@ def _objective(fixed: dict[str, Any], epsilon: float | None, alpha: Any, bound: 
         whole = check_epsilon(epsilon)  # rounded up from the line above: see _alphas_for
     each = COVERING_SHARE * whole / terms.updates
     return Calibration(
-        mode="objective",
         **fixed,
         event=Pure(whole),
         guarantee=Guarantee(whole, 0.0, NEIGHBOURS),

@@ -21,8 +21,7 @@ from scipy.optimize import minimize
 
 from dpsvm.admm.sharing.columns import Columns, predicted
 from dpsvm.admm.sharing.coordinator import Coordinator, Watch, run
-from dpsvm.admm.sharing.messages import Broadcast, Contribution, Ending
-from dpsvm.admm.sharing.party import Party
+from dpsvm.admm.sharing.party import Broadcast, Contribution, Ending, Party
 from dpsvm.admm.sharing.regularisers import Ball
 from dpsvm.admm.sharing.terms import Terms, automatic_rho, check_positive
 from dpsvm.losses import PredictionLoss

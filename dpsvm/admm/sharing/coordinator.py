@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsvm._memory import Remembers
-from dpsvm.admm.sharing.messages import Broadcast, Contribution, Ending
-from dpsvm.admm.sharing.party import Party
+from dpsvm.admm.sharing.party import Broadcast, Contribution, Ending, Party
 from dpsvm.admm.sharing.terms import Terms
 from dpsvm.losses import PredictionLoss, Squared
 

@@ -14,8 +14,7 @@ from dpsvm.admm.sharing.agreement import Agreement, check_settings
 from dpsvm.admm.sharing.columns import Columns
 from dpsvm.admm.sharing.coordinator import Coordinator, run
 from dpsvm.admm.sharing.history import History, Recorder, assumptions, objective
-from dpsvm.admm.sharing.messages import Ending
-from dpsvm.admm.sharing.party import Party
+from dpsvm.admm.sharing.party import Ending, Party
 from dpsvm.admm.sharing.regularisers import Ball, Box
 from dpsvm.distributed.estimator import AgreedEstimator, BinaryClassifier, LinearRegressor
 from dpsvm.distributed.split import SplitColumns

@@ -30,8 +30,7 @@ from scipy.optimize import brentq
 
 from dpsvm._memory import Remembers
 from dpsvm.admm.sharing.columns import Columns
-from dpsvm.admm.sharing.composite import minimise_composite
-from dpsvm.admm.sharing.quadratic import Definite, Quadratic
+from dpsvm.admm.sharing.composite import Definite, Quadratic, minimise_composite
 from dpsvm.admm.sharing.regularisers import Ball, Constraint, GemanMcClure, Penalty
 
 Array = NDArray[np.float64]
