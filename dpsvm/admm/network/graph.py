@@ -39,6 +39,8 @@ class Graph:
 
     def __post_init__(self) -> None:
         n = len(self.neighbours)
+        if n < 2:
+            raise ValueError(f"a network has at least 2 nodes, got {n}")
         for node, others in enumerate(self.neighbours):
             for other in others:
                 if other == node:
@@ -57,8 +59,6 @@ class Graph:
     @classmethod
     def of(cls, n_nodes: int, edges: Iterable[Edge]) -> Graph:
         """The graph of some edges; one that is named twice counts once."""
-        if n_nodes < 2:
-            raise ValueError(f"a network has at least 2 nodes, got {n_nodes}")
         found: list[set[int]] = [set() for _ in range(n_nodes)]
         for a, b in edges:
             for node in (a, b):
@@ -226,8 +226,4 @@ def _of_matrix(matrix: NDArray[Any]) -> Graph:
             f"an adjacency matrix holds zeros and ones (penalties are set by rho), got "
             f"{odd.flat[0].item()!r}"
         )
-    one_way = np.argwhere((matrix != 0) & (matrix.T == 0))
-    if one_way.size:
-        a, b = one_way[0].tolist()
-        raise ValueError(f"the graph is directed: it has the edge ({a}, {b}) and not ({b}, {a})")
-    return Graph.of(len(matrix), [(int(a), int(b)) for a, b in np.argwhere(matrix != 0)])
+    return Graph(tuple(tuple(np.flatnonzero(row).tolist()) for row in matrix))

@@ -200,6 +200,7 @@ _NEEDED = {
 }
 
 
+@dataclass(frozen=True)
 class GaussianPerturbation:
     """Clips a party's target to its public bound and adds Gaussian noise to its message.
 
@@ -210,37 +211,31 @@ class GaussianPerturbation:
     array([2.])
     """
 
-    def __init__(
-        self,
-        scale: float,
-        noise: Noise,
-        *,
-        made_for: Calibration | None = None,
-        rounds: int = 1,
-        target_bound: float | None = None,
-        target_norm: float | None = None,
-    ) -> None:
-        self.scale, self.rounds, self._noise = scale, rounds, noise
-        self._made_for, self._entry, self._norm = made_for, target_bound, target_norm
+    scale: float
+    noise: Noise
+    rounds: int = 1  # how many messages there may be
+    made_for: Calibration | None = None
+    target_bound: float | None = None
+    target_norm: float | None = None
 
     def check(self, columns: Columns, terms: Terms, party: int) -> None:
         """Refuse columns and terms that the noise was not made for."""
-        if self._made_for is not None:
-            self._made_for.check(columns, terms, party)
+        if self.made_for is not None:
+            self.made_for.check(columns, terms, party)
 
     def bound(self, target: Array) -> Array:
         """The target, clipped."""
-        if self._entry is not None:
-            target = np.clip(target, -self._entry, self._entry)
-        if self._norm is not None:
-            target = Ball(self._norm).project(target)
+        if self.target_bound is not None:
+            target = np.clip(target, -self.target_bound, self.target_bound)
+        if self.target_norm is not None:
+            target = Ball(self.target_norm).project(target)
         return target
 
     def release(self, prediction: Array) -> Array:
         """The prediction with noise, on a public grid."""
         if self.scale == 0.0:
             return prediction
-        return on_grid(prediction + self._noise.gaussian(self.scale, len(prediction)), self.scale)
+        return on_grid(prediction + self.noise.gaussian(self.scale, len(prediction)), self.scale)
 
 
 @dataclass(frozen=True)
@@ -313,14 +308,8 @@ class Calibration:
 
     def perturbation(self, party: int, noise: Noise) -> GaussianPerturbation:
         """What the mode does to the messages of a party."""
-        return GaussianPerturbation(
-            self.noise_scales[party],
-            noise,
-            made_for=self,
-            rounds=self.rounds,
-            target_bound=self.bounds.get("target_bound"),
-            target_norm=self.bounds.get("target_norm"),
-        )
+        clip = {name: self.bounds.get(name) for name in ("target_bound", "target_norm")}
+        return GaussianPerturbation(self.noise_scales[party], noise, self.rounds, self, **clip)
 
     @property
     def figures(self) -> dict[str, Any]:
