@@ -32,11 +32,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import expit
 
-Array = NDArray[np.float64]
+from dpsvm._arrays import Array
 
 
 class Loss(ABC):

@@ -11,12 +11,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 
+from dpsvm._arrays import Array
 from dpsvm._sklearn import CallbackSupportMixin, with_callbacks
 from dpsvm.distributed.callbacks import Rounds, Tick
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.release import PrivateEstimator, Release, tell
-
-Array = NDArray[np.float64]
 
 
 class DistributedEstimator(PrivateEstimator, CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]

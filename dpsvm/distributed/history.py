@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from dpsvm._arrays import Array
+
 Round = TypeVar("Round")
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpsvm._arrays import Array
 from dpsvm.distributed import agreement as distributed
 from dpsvm.frank_wolfe.checks import check_choice, check_count, check_positive
 from dpsvm.frank_wolfe.coordinator import PROBLEMS, Coordinator
@@ -19,8 +19,6 @@ from dpsvm.frank_wolfe.steps import Schedule, check_steps, make_schedule
 from dpsvm.frank_wolfe.theory import DistributedSizes
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.release import Price
-
-Array = NDArray[np.float64]
 
 SENDERS = ("all", "winner")
 

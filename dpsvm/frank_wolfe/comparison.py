@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from dpsvm._arrays import Array
 from dpsvm.distributed import comparison as distributed
 from dpsvm.frank_wolfe.blocks import whole_gap
 from dpsvm.frank_wolfe.core import minimize
@@ -28,8 +28,6 @@ from dpsvm.frank_wolfe.products import product_of_balls
 from dpsvm.frank_wolfe.sets import L1Ball
 from dpsvm.frank_wolfe.steps import LINE_SEARCH, PAIRWISE
 from dpsvm.warnings import PrivacyLeakWarning
-
-Array = NDArray[np.float64]
 
 MODEL, CENTRAL, ZERO = "this model", "all columns together", "zero weights"
 PRIVATE = "private in one place"

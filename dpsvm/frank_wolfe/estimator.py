@@ -7,10 +7,10 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
+from dpsvm._arrays import Array
 from dpsvm._renamed import FRANK_WOLFE, renamed
 from dpsvm._sklearn import with_callbacks
 from dpsvm.distributed.agreement import check_goes_with
@@ -29,8 +29,6 @@ from dpsvm.frank_wolfe.steps import LINE_SEARCH, PAIRWISE
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.release import keep_guarantee
 from dpsvm.warnings import warn_caller
-
-Array = NDArray[np.float64]
 
 _OF_PARTIES = ("problem", "sketch", "sketch_seed", "tau", "cache", "send")
 _OF_PRIVACY = ("delta", "entry_bound", "label_bound", "public_labels", "accountant")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpsvm._arrays import Array
 from dpsvm.admm.network.graph import make_graph
 from dpsvm.admm.network.node import Node
 from dpsvm.admm.network.penalties import FORMS, Penalties
@@ -26,8 +27,6 @@ from dpsvm.losses import LOSSES
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.preparation import Preparation
-
-Array = NDArray[np.float64]
 
 _GROWN = 100.0  # times over: penalties that leave the mean hardly any way to go
 _GAMMA = 0.5

@@ -54,12 +54,10 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpsvm._arrays import Array
 from dpsvm.admm.network.terms import Terms
 from dpsvm.privacy.rounding import UP
-
-Array = NDArray[np.float64]
 
 
 def _sizes(sizes: Sequence[int]) -> Array:

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from dpsvm._arrays import Array
 from dpsvm.admm.network.agreement import Agreement
 from dpsvm.admm.network.estimators import NetworkADMM
 from dpsvm.admm.network.hinge import approach_hinge
@@ -25,8 +25,6 @@ from dpsvm.admm.network.history import Test, tested
 from dpsvm.admm.network.shares import Samples
 from dpsvm.distributed import comparison as distributed
 from dpsvm.privacy.minimiser import Objective, approach
-
-Array = NDArray[np.float64]
 
 NETWORK, CENTRAL = "network", "all rows in one place"
 MEAN_OF_LOCAL, ALONE = "mean of local models", "a node alone, on average"

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dpsvm._arrays import Array
 from dpsvm._renamed import NETWORK, renamed
 from dpsvm.admm.network.agreement import Agreement, check_settings
 from dpsvm.admm.network.graph import make_graph
@@ -25,8 +26,6 @@ from dpsvm.distributed.split import is_blocks
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.rows import core_rows
 from dpsvm.warnings import warn_caller
-
-Array = NDArray[np.float64]
 
 _N_NODES = 5
 _FORM = {"accept_sparse": "csr", "dtype": np.float64, "order": "C"}

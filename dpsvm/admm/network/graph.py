@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-Array = NDArray[np.float64]
+from dpsvm._arrays import Array
+
 Edge = tuple[int, int]
 
 SHAPES = ("complete", "ring", "star", "path", "random")

@@ -13,13 +13,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpsvm._arrays import Array
 from dpsvm.admm.network.node import Iterate, Node
 from dpsvm.admm.network.terms import Terms
 from dpsvm.distributed import history as distributed
-
-Array = NDArray[np.float64]
 
 Test = tuple[Callable[[Array], Array], Array]
 """The decisions on held-out samples as a function of the weights, and their signs."""

@@ -10,16 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpsvm._arrays import Array
 from dpsvm._memory import Remembers
 from dpsvm.admm.network.hinge import approach_hinge
 from dpsvm.admm.network.privacy import NodeNoise
 from dpsvm.admm.network.shares import Samples
 from dpsvm.admm.network.terms import Terms
 from dpsvm.privacy.minimiser import CertificateError, Objective, approach
-
-Array = NDArray[np.float64]
 
 _COUNT = 8  # bytes of a round or a node
 

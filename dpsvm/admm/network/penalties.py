@@ -23,11 +23,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpsvm._arrays import Array
 from dpsvm.admm.network.graph import Graph
-
-Array = NDArray[np.float64]
 
 FORMS = ("edge", "per-node")
 """How the penalty of an edge follows from those of its ends."""

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpsvm._arrays import Array
 from dpsvm.admm.network.bounds import (
     determinant_costs,
     gradient_change,
@@ -35,8 +35,6 @@ from dpsvm.privacy.accounting import Event, Gaussian, Pure, gaussian_epsilon, ga
 from dpsvm.privacy.guarantee import Guarantee, check_delta, check_epsilon
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.rounding import COVERING_SHARE, OVER, RANGE, UP, on_grid
-
-Array = NDArray[np.float64]
 
 MODES = ("objective", "primal", "gaussian")
 """The private modes."""

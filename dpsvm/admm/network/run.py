@@ -6,13 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpsvm._arrays import Array
 from dpsvm._memory import Remembers
 from dpsvm.admm.network.node import Iterate, Node
 from dpsvm.admm.network.terms import Terms
-
-Array = NDArray[np.float64]
 
 Watch = Callable[[int, Sequence[Node]], bool]
 """Called after every round with its number; looks, changes nothing, says whether to stop."""

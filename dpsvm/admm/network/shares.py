@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
+from dpsvm._arrays import Array
 from dpsvm.admm.network.terms import Terms
 from dpsvm.privacy.preparation import row_norms
 from dpsvm.rows import core_rows
 
-Array = NDArray[np.float64]
 Places = NDArray[np.intp]
 
 

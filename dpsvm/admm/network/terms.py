@@ -5,14 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from dpsvm._arrays import Array
 from dpsvm.admm.network.graph import Graph, make_graph
 from dpsvm.admm.network.penalties import Penalties, schedule
 from dpsvm.losses import Loss, make_loss
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
+from dpsvm._arrays import Array
 from dpsvm.admm.sharing.columns import Columns
 from dpsvm.admm.sharing.coordinator import Coordinator
 from dpsvm.admm.sharing.party import Party
@@ -31,8 +31,6 @@ from dpsvm.losses import PREDICTION_LOSSES, PredictionLoss, Squared, make_predic
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.release import Price
-
-Array = NDArray[np.float64]
 
 _RELAXATION = 1.8
 _PRIVATE = ("epsilon", "delta", *BOUNDS, "accountant")

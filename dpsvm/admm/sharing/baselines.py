@@ -16,17 +16,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from dpsvm._arrays import Array
 from dpsvm.admm.sharing.columns import Columns, predicted
 from dpsvm.admm.sharing.coordinator import Coordinator, Watch, run
 from dpsvm.admm.sharing.party import Broadcast, Contribution, Ending, Party
 from dpsvm.admm.sharing.regularisers import Ball
 from dpsvm.admm.sharing.terms import Terms, automatic_rho, check_positive
 from dpsvm.losses import PredictionLoss
-
-Array = NDArray[np.float64]
 
 _LONG = 3000  # rounds of ADMM where no smooth solver applies
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-Array = NDArray[np.float64]
+from dpsvm._arrays import Array
 
 
 class Columns:

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 
+from dpsvm._arrays import Array
 from dpsvm.admm.sharing.agreement import Agreement
 from dpsvm.admm.sharing.baselines import central, distributed_sgd, gauss_seidel
 from dpsvm.admm.sharing.columns import Columns, predicted
@@ -25,8 +25,6 @@ from dpsvm.admm.sharing.estimators import BaseSharingADMM
 from dpsvm.admm.sharing.party import Party
 from dpsvm.admm.sharing.privacy import BOUNDS
 from dpsvm.distributed import comparison as distributed
-
-Array = NDArray[np.float64]
 
 JOINT, CENTRAL, FIRST = "joint", "all features", "first party alone"
 GAUSS_SEIDEL, SGD = "Gauss-Seidel", "distributed SGD"

@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, eigh
 from sklearn.exceptions import ConvergenceWarning
 
+from dpsvm._arrays import Array
 from dpsvm.admm.sharing.columns import Columns
 from dpsvm.admm.sharing.regularisers import Ball, Box, Constraint
-
-Array = NDArray[np.float64]
 
 _ROUNDING = 4.0 * np.finfo(np.float64).eps
 _STATIONARY = 1e-14  # of the gradient, relative to the size of its terms

@@ -8,14 +8,12 @@ from dataclasses import astuple, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpsvm._arrays import Array
 from dpsvm._memory import Remembers
 from dpsvm.admm.sharing.party import Broadcast, Contribution, Ending, Party
 from dpsvm.admm.sharing.terms import Terms
 from dpsvm.losses import PredictionLoss, Squared
-
-Array = NDArray[np.float64]
 
 _OUT_OF_BALANCE = 5.0  # how far the residuals may be apart before rho is doubled or halved
 _ADAPTS_FOR = 50  # rounds; ADMM converges if rho stays put from some round on

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from dpsvm._arrays import Array
 from dpsvm._renamed import SHARING, renamed
 from dpsvm.admm.sharing.agreement import Agreement, check_settings
 from dpsvm.admm.sharing.columns import Columns
@@ -21,8 +21,6 @@ from dpsvm.distributed.split import SplitColumns
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.release import Release
 from dpsvm.warnings import warn_caller
-
-Array = NDArray[np.float64]
 
 
 class BaseSharingADMM(SplitColumns, AgreedEstimator):

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigvalsh
 
+from dpsvm._arrays import Array
 from dpsvm.admm.sharing.columns import Columns, predicted
 from dpsvm.admm.sharing.coordinator import Coordinator
 from dpsvm.admm.sharing.party import Party
@@ -28,8 +28,6 @@ from dpsvm.admm.sharing.terms import Terms
 from dpsvm.distributed import history as distributed
 from dpsvm.distributed.assumption import Assumption
 from dpsvm.losses import PredictionLoss
-
-Array = NDArray[np.float64]
 
 _FULL_RANK = 1e-10  # of the largest eigenvalue
 

@@ -10,15 +10,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpsvm._arrays import Array
 from dpsvm._memory import Remembers
 from dpsvm.admm.sharing.columns import Columns
 from dpsvm.admm.sharing.privacy import GaussianPerturbation
 from dpsvm.admm.sharing.steps import make_step
 from dpsvm.admm.sharing.terms import Terms
-
-Array = NDArray[np.float64]
 
 _COUNT = _NUMBER = 8  # bytes of a round or a party, and of a real number
 _FLAG = 1

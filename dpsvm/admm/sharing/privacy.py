@@ -29,8 +29,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpsvm._arrays import Array
 from dpsvm.admm.sharing.columns import Columns
 from dpsvm.admm.sharing.regularisers import Ball
 from dpsvm.admm.sharing.terms import Terms, check_positive
@@ -38,8 +38,6 @@ from dpsvm.privacy.accounting import Gaussian, bounds_on_epsilon, epsilon_of, ga
 from dpsvm.privacy.guarantee import Guarantee, check_delta, check_epsilon
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.rounding import OVER, RANGE, UP, on_grid
-
-Array = NDArray[np.float64]
 
 MODES = ("row", "column", "paper")
 """The private modes; "paper" carries no guarantee."""

@@ -16,9 +16,8 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from dpsvm._arrays import Array
 
 
 class Penalty(ABC):

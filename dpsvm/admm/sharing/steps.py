@@ -24,16 +24,14 @@ from abc import ABC, abstractmethod
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.optimize import brentq
 
+from dpsvm._arrays import Array
 from dpsvm._memory import Remembers
 from dpsvm.admm.sharing.columns import Columns
 from dpsvm.admm.sharing.composite import Definite, Quadratic, minimise_composite
 from dpsvm.admm.sharing.regularisers import Ball, Constraint, GemanMcClure, Penalty
-
-Array = NDArray[np.float64]
 
 _ROUNDING = 4.0 * np.finfo(np.float64).eps
 _ANCHOR = 1e-12  # of the largest eigenvalue

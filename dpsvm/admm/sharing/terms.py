@@ -6,14 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from dpsvm._arrays import Array
 from dpsvm.admm.sharing.regularisers import Constraint, Penalty, make_penalty, real
 from dpsvm.losses import PredictionLoss
 from dpsvm.privacy.rounding import RANGE
-
-Array = NDArray[np.float64]
 
 METHODS = ("sharing", "jacobi")
 """kappa = M, which converges for every rho, or kappa = 1, the paper's, which need not."""
