@@ -137,7 +137,7 @@ def convergence(problem: Problem, rounds: int) -> Convergence:
     from dpsvm.admm.sharing.baselines import SGDSettings, distributed_sgd, gauss_seidel
     from dpsvm.admm.sharing.comparison import CENTRAL, FIRST, compare
     from dpsvm.admm.sharing.history import History, Recorder
-    from dpsvm.distributed.split import split
+    from dpsvm.distributed.split import cut, layout_of
     from dpsvm.losses import make_prediction_loss
 
     note(f"{problem.name}: joint, central and first party")
@@ -155,10 +155,11 @@ def convergence(problem: Problem, rounds: int) -> Convergence:
     histories["without relaxation"] = _fit(problem, rounds=rounds, relaxation=1.0).history_
     histories["Jacobi, kappa = 1"] = _fit(problem, rounds=rounds, method="jacobi").history_
     agreed = Agreement.of(found.model, problem.sizes)
-    columns = agreed.columns(split(problem.X, problem.sizes)[0])
+    layout = layout_of(problem.sizes, problem.X.shape[1])
+    columns = agreed.columns(cut(problem.X, layout))
     loss = make_prediction_loss("logistic")
     terms = Terms.of(parties=len(columns), rho=found.model.rho_, lam=problem.lam, kappa=1.0)
-    test = agreed.columns(split(problem.X_test, problem.sizes)[0])
+    test = agreed.columns(cut(problem.X_test, layout))
     history = History()
     gauss_seidel(
         Coordinator(problem.y, loss, terms, rounds=rounds),

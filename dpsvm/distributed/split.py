@@ -79,24 +79,6 @@ def _by_sizes(sizes: list[int], n_features: int) -> Layout:
     return np.split(np.arange(n_features), np.cumsum(sizes)[:-1])
 
 
-def split(X: Any, parties: Sequence[Any] | None) -> tuple[list[Any], Layout]:
-    """The block of each party, and where its columns stand.
-
-    >>> blocks, layout = split([np.eye(2), np.ones((2, 1))], None)
-    >>> [block.shape for block in blocks], [places.tolist() for places in layout]
-    ([(2, 2), (2, 1)], [[0, 1], [2]])
-    """
-    if is_blocks(X):
-        if parties is not None:
-            raise ValueError("parties is for one table; a list of blocks is already split")
-        blocks = _checked_all(X)
-        sizes = [block.shape[1] for block in blocks]
-        return blocks, _by_sizes(sizes, sum(sizes))
-    table = _checked(X, "X")
-    layout = layout_of(parties, table.shape[1])
-    return cut(table, layout), layout
-
-
 def cut(table: Any, layout: Layout) -> list[Any]:
     """The columns of each party of one table.
 
@@ -125,13 +107,19 @@ class SplitColumns:
 
     def _split(self, X: Any, parties: Sequence[Any] | None) -> list[Any]:
         """The blocks of a fit; their layout and their features are kept."""
-        blocks, self._layout = split(X, parties)
-        if is_blocks(X):
-            self.n_features_in_ = sum(block.shape[1] for block in blocks)
-            if (names := names_of(X)) is not None:
-                self.feature_names_in_ = names
-        else:
+        if not is_blocks(X):
+            table = _checked(X, "X")
+            self._layout = layout_of(parties, table.shape[1])
             validate_data(self, X, skip_check_array=True)
+            return cut(table, self._layout)
+        if parties is not None:
+            raise ValueError("parties is for one table; a list of blocks is already split")
+        blocks = _checked_all(X)
+        sizes = [block.shape[1] for block in blocks]
+        self.n_features_in_ = sum(sizes)
+        self._layout = _by_sizes(sizes, self.n_features_in_)
+        if (names := names_of(X)) is not None:
+            self.feature_names_in_ = names
         return blocks
 
     def _blocks(self, X: Any) -> list[Any]:

@@ -197,7 +197,9 @@ class FrankWolfeLasso(SplitColumns, LinearRegressor, DistributedEstimator):
         self._validate_params()
         distributed = parties is not None or is_blocks(X)
         self._check_effects(distributed)
-        blocks, target = self._data(X, y, parties)
+        blocks, target = self._split(X, parties), checked_numbers(y)
+        if len(target) != blocks[0].shape[0]:
+            raise ValueError(f"X has {blocks[0].shape[0]} rows and y {len(target)}")
         most = self.most_steps(distributed=distributed)
         last = 0 if distributed or self.epsilon is not None else 1  # the point that is left at last
         tasks = Rounds(self, None if most is None else most + last, {"X": X, "y": y}, tick)
@@ -248,13 +250,6 @@ class FrankWolfeLasso(SplitColumns, LinearRegressor, DistributedEstimator):
                 raise ValueError(
                     f"a central private fit takes step='diminishing' alone, got {self.step!r}"
                 )
-
-    def _data(self, X: Any, y: Any, parties: Sequence[Any] | None) -> tuple[list[Any], Array]:
-        blocks = self._split(X, parties)
-        target = checked_numbers(y)
-        if len(target) != blocks[0].shape[0]:
-            raise ValueError(f"X has {blocks[0].shape[0]} rows and y {len(target)}")
-        return blocks, target
 
     def _fit_central(self, table: Any, target: Array, tick: Any) -> None:
         f, ball = (

@@ -81,11 +81,11 @@ class Comparison(distributed.Comparison[NetworkADMM, Outcome]):
         task = _Task(agreed, samples, model._evaluation(test, agreed))
         joint = agreed.in_prepared_units(model.coef_[0], float(model.intercept_[0]))
         if not measured:
-            return [Outcome(NETWORK, math.nan, math.nan, *task.tested(joint))]
+            return [Outcome(NETWORK, math.nan, math.nan, *tested(task.test, task.terms, joint))]
         local = task.local()
         return [
             task.outcome(NETWORK, joint),
-            task.outcome(CENTRAL, task.central()),
+            task.outcome(CENTRAL, task.minimiser(task.samples, task.terms.lam)),
             task.outcome(MEAN_OF_LOCAL, np.mean(local, axis=0)),
             _mean([task.outcome(ALONE, own) for own in local]),
         ]
@@ -113,20 +113,18 @@ class _Task:
         self.terms, self.tol = agreed.terms, agreed.tol
         self.samples, self.test = samples, test
 
-    def central(self) -> Array:
-        return self._minimiser(self.samples, self.terms.lam)
-
     def local(self) -> list[Array]:
         """The minimiser of every O_i."""
         own_share = self.terms.lam / len(self.samples)
-        return [self._minimiser([own], own_share) for own in self.samples]
+        return [self.minimiser([own], own_share) for own in self.samples]
 
     def outcome(self, name: str, weights: Array) -> Outcome:
         objective = math.fsum(own.objective(self.terms, weights) for own in self.samples)
         loss = math.fsum(own.mean_loss(self.terms, weights) for own in self.samples)
-        return Outcome(name, objective, loss / len(self.samples), *self.tested(weights))
+        mean = loss / len(self.samples)
+        return Outcome(name, objective, mean, *tested(self.test, self.terms, weights))
 
-    def _minimiser(self, samples: Sequence[Samples], lam: float) -> Array:
+    def minimiser(self, samples: Sequence[Samples], lam: float) -> Array:
         rows = [own.rows for own in samples]
         table = sp.vstack(rows, format="csr") if sp.issparse(rows[0]) else np.vstack(rows)
         objective = Objective(
@@ -140,9 +138,6 @@ class _Task:
         )
         solver = approach_hinge if self.terms.loss.name == "hinge" else approach
         return solver(objective, self.tol, np.zeros(table.shape[1]))[0]
-
-    def tested(self, weights: Array) -> tuple[float | None, float | None]:
-        return tested(self.test, self.terms, weights)
 
 
 def _mean(alone: Sequence[Outcome]) -> Outcome:

@@ -25,18 +25,10 @@ _NOTHING = 1e-8  # share of the loss at 0 below which a loss counts as 0
 
 @dataclass(frozen=True)
 class Residuals:
-    """How far a round left the iterates from a solution, relative to their own size.
-
-    >>> Residuals(primal=1e-4, dual=1e-3).within(1e-3)
-    True
-    """
+    """How far a round left the iterates from a solution, relative to their own size."""
 
     primal: float  # |S - z| / max(|S|, |z|)
     dual: float  # kappa rho |change of all z_m| / (sqrt(M) |y|)
-
-    def within(self, tol: float) -> bool:
-        """Whether both are small enough."""
-        return max(self.primal, self.dual) <= tol
 
 
 class DivergenceGuard(Remembers):
@@ -205,7 +197,7 @@ class Coordinator(Remembers):
     def _decide(self, *, best: bool) -> Ending | None:
         if self._guard.diverging(self.residuals.primal, self.released_loss):
             return Ending(self.round, "diverged", restore=not best)
-        if self.tol > 0.0 and self.residuals.within(self.tol):
+        if self.tol > 0.0 and max(astuple(self.residuals)) <= self.tol:
             return Ending(self.round, "converged")
         return Ending(self.round, "rounds") if self.round >= self.rounds else None
 
