@@ -40,8 +40,6 @@ class Graph:
 
     def __post_init__(self) -> None:
         n = len(self.neighbours)
-        if n < 2:
-            raise ValueError(f"a network has at least 2 nodes, got {n}")
         for node, others in enumerate(self.neighbours):
             for other in others:
                 if other == node:
@@ -51,6 +49,8 @@ class Graph:
                         f"the graph is directed: it has the edge ({node}, {other}) and not "
                         f"({other}, {node})"
                     )
+        if n < 2:
+            raise ValueError(f"a network has at least 2 nodes, got {n}")
         unreached = [node for node, side in enumerate(self._sides) if side is None]
         if unreached:
             raise ValueError(
