@@ -252,10 +252,8 @@ class FrankWolfeLasso(SplitColumns, LinearRegressor, DistributedEstimator):
                 )
 
     def _fit_central(self, table: Any, target: Array, tick: Any) -> None:
-        f, ball = (
-            LeastSquares(table, target),
-            L1Ball(table.shape[1], check_positive(self.radius, "radius")),
-        )
+        f = LeastSquares(table, target)
+        ball = L1Ball(table.shape[1], check_positive(self.radius, "radius"))
         share = check_tolerance(_TOL if self.tol is None else self.tol)
         found = minimize(
             f,
@@ -289,6 +287,8 @@ class FrankWolfeLasso(SplitColumns, LinearRegressor, DistributedEstimator):
         names = ("radius", "rounds", "step", "epsilon", "random_state", *_OF_PARTIES, *_OF_PRIVACY)
         settings: dict[str, Any] = {} if private else {"rounds": _STEPS, "step": LINE_SEARCH}
         settings |= {name: own for name in names if (own := getattr(self, name)) is not None}
+        if private:
+            settings["public_labels"] = bool(self.public_labels)
         found: DistributedResult = kind(**settings).solve(blocks, target, tick)
         coef = np.zeros(self.n_features_in_)
         coef[np.concatenate(self._layout)] = found.x

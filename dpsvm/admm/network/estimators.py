@@ -15,11 +15,10 @@ from dpsvm._renamed import NETWORK, renamed
 from dpsvm.admm.network.agreement import Agreement, check_settings
 from dpsvm.admm.network.graph import make_graph
 from dpsvm.admm.network.hinge import HINGE_TOL
-from dpsvm.admm.network.history import History, Recorder, Test, objective
+from dpsvm.admm.network.history import History, Recorder, Test, conditions, objective
 from dpsvm.admm.network.node import TOL, Node
 from dpsvm.admm.network.run import run
 from dpsvm.admm.network.shares import Samples, assigned, checked_tables, cut, deal, names_of
-from dpsvm.admm.network.theory import conditions
 from dpsvm.distributed.estimator import AgreedEstimator, BinaryClassifier
 from dpsvm.distributed.labels import checked_labels, joined, known_signs, two_classes
 from dpsvm.distributed.split import is_blocks

@@ -26,7 +26,7 @@ from dpsvm.admm.sharing.coordinator import Coordinator
 from dpsvm.admm.sharing.party import Party
 from dpsvm.admm.sharing.terms import Terms
 from dpsvm.distributed import history as distributed
-from dpsvm.distributed.assumption import Assumption
+from dpsvm.distributed.history import Assumption
 from dpsvm.losses import PredictionLoss
 
 _FULL_RANK = 1e-10  # of the largest eigenvalue
