@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dpsvm._arrays import Array
 from dpsvm.admm.network.graph import make_graph
 from dpsvm.admm.network.node import Node
-from dpsvm.admm.network.penalties import FORMS, Penalties
+from dpsvm.admm.network.penalties import FORMS
 from dpsvm.admm.network.privacy import BOUNDS, MODES, Calibration, calibrate
 from dpsvm.admm.network.run import Relay
 from dpsvm.admm.network.shares import Samples
@@ -62,8 +62,6 @@ CONSTRAINTS: Table = {
 class Agreement(distributed.Agreement):
     """The terms of a run, its noise and its price.
 
-    remarks : what a reader of the settings should be told
-
     >>> from dpsvm.admm import NetworkADMM
     >>> agreed = Agreement.of(NetworkADMM("path", rounds=9), sizes=[30, 20])
     >>> agreed.rounds, agreed.price, agreed.terms.updates
@@ -78,7 +76,7 @@ class Agreement(distributed.Agreement):
     start_seed: int | None
     preparation: Preparation | None  # of rows; None takes them as they are
     calibration: Calibration | None
-    remarks: tuple[str, ...]
+    rounds: int  # of both kinds
 
     @classmethod
     def of(cls, settings: Any, sizes: Sequence[int]) -> Agreement:
@@ -103,16 +101,24 @@ class Agreement(distributed.Agreement):
         return cls(
             terms=terms,
             tol=float(settings.tol),
-            start_seed=None if settings.start_seed is None else int(settings.start_seed),
+            start_seed=settings.start_seed,
             preparation=preparation,
             calibration=calibration,
-            remarks=tuple(_remarks(terms.penalties)),
+            rounds=terms.rounds,
         )
 
     @property
-    def rounds(self) -> int:  # type: ignore[override]
-        """Of both kinds."""
-        return self.terms.rounds
+    def remarks(self) -> list[str]:
+        """What a reader of the settings should be told."""
+        elsewhere, grown = self.terms.penalties.wrong_limit(), self.terms.penalties.grown
+        found = [] if elsewhere is None else [elsewhere]
+        if grown > _GROWN:
+            found.append(
+                f"the penalties grow {grown:.3g} times over in this run: the nodes come to agree "
+                "before they reach the minimiser. A smaller growth, or fewer rounds, ends closer "
+                "to it"
+            )
+        return found
 
     def samples(self, rows: Any, labels: NDArray[Any], classes: NDArray[Any]) -> Samples:
         """What a node holds, as its steps see it."""
@@ -224,15 +230,3 @@ def _terms(settings: Any, sizes: Sequence[int]) -> Terms:
         gamma=gamma if settings.recycle else None,
         rounds=int(settings.rounds),
     )
-
-
-def _remarks(penalties: Penalties) -> list[str]:
-    elsewhere = penalties.wrong_limit()
-    found = [] if elsewhere is None else [elsewhere]
-    if penalties.grown > _GROWN:
-        found.append(
-            f"the penalties grow {penalties.grown:.3g} times over in this run: the nodes come to "
-            "agree before they reach the minimiser. A smaller growth, or fewer rounds, ends closer "
-            "to it"
-        )
-    return found
