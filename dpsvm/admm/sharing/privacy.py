@@ -25,6 +25,7 @@ mode "paper", with noise in sample space, and what it claims is shown as claimed
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -391,15 +392,11 @@ def calibrate(
             raise ValueError(
                 f"privacy='paper' needs an epsilon of at most 1 a round, got {epsilon!r}"
             )
-        steps = [lemma_1(size, terms, given["b1"], given["c1"]) for size in sizes]
+        steps = [lemma_1(size, terms, **given) for size in sizes]
         factor = classical_noise(epsilon, delta)
     else:
-        step = (
-            row_sensitivity(mu, given["radius"], given["target_bound"], given["data_norm"])
-            if mode == "row"
-            else column_sensitivity(mu, given["column_norm"], given["target_norm"])
-        )
-        steps = [step] * len(sizes)
+        bound: Callable[..., float] = row_sensitivity if mode == "row" else column_sensitivity
+        steps = [bound(mu, **given)] * len(sizes)
         factor = math.sqrt(rounds) / gaussian_mu(epsilon, delta) * UP
     scales = tuple(step * factor for step in steps)
     for value in (*steps, *scales):
