@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,8 +82,8 @@ class Comparison(distributed.Comparison[FrankWolfeLasso, Outcome]):
 
     @staticmethod
     def _outcomes(model: Any, data: Any, test: Any, measured: bool, more: bool) -> list[Outcome]:
-        X, y, parties = data
-        task, private = _Task(model, X, y, parties, test), model.epsilon is not None
+        task, (_, _, parties) = _Task(model, data, test), data
+        private = model.epsilon is not None
         weights = {MODEL: model.coef_}
         if measured:
             if private and parties is not None and not task.product:
@@ -107,14 +106,8 @@ def alone(settings: Any, radius: float, table: Any, y: Any) -> float:
 class _Task:
     """The problem of a fitted model, in the open."""
 
-    def __init__(
-        self,
-        model: FrankWolfeLasso,
-        X: Any,
-        y: Any,
-        parties: Sequence[int] | None,
-        test: tuple[Any, Any] | None,
-    ) -> None:
+    def __init__(self, model: FrankWolfeLasso, data: Any, test: tuple[Any, Any] | None) -> None:
+        X, y, parties = data
         self.model, self.test = model, test
         self.f = LeastSquares(X, y)
         self.product = model.problem == "product"
@@ -131,12 +124,10 @@ class _Task:
 
     def private(self) -> Array:
         """The model of a central private run; labels that are public bound themselves."""
-        names = ("epsilon", "delta", "entry_bound", "label_bound", "random_state")
+        bound = self.model.label_bound or float(np.max(np.abs(self.f.target))) or 1.0
+        names = ("radius", "rounds", "epsilon", "delta", "entry_bound", "random_state")
         settings: dict[str, Any] = {name: getattr(self.model, name) for name in names}
-        settings |= {"radius": self.model.radius, "rounds": self.model.rounds}
-        if settings["label_bound"] is None:
-            settings["label_bound"] = float(np.max(np.abs(self.f.target))) or 1.0
-        solver = PrivateFrankWolfe(**settings)
+        solver = PrivateFrankWolfe(label_bound=bound, **settings)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyLeakWarning)  # of a seed, said by the fit
             return solver.solve(self.f.matrix, self.f.target).x

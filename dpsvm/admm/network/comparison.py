@@ -23,6 +23,7 @@ from dpsvm.admm.network.estimators import NetworkADMM
 from dpsvm.admm.network.hinge import approach_hinge
 from dpsvm.admm.network.history import Test, tested
 from dpsvm.admm.network.shares import Samples
+from dpsvm.admm.network.terms import Terms
 from dpsvm.distributed import comparison as distributed
 from dpsvm.privacy.minimiser import Objective, approach
 
@@ -78,7 +79,7 @@ class Comparison(distributed.Comparison[NetworkADMM, Outcome]):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the fit has said it all
             agreed, _, samples = model._agree(*data)
-        task = _Task(agreed, samples, model._evaluation(test, agreed))
+        task = _Task(agreed.terms, agreed.tol, samples, model._evaluation(test, agreed))
         joint = agreed.in_prepared_units(model.coef_[0], float(model.intercept_[0]))
         if not measured:
             return [Outcome(NETWORK, math.nan, math.nan, *tested(task.test, task.terms, joint))]
@@ -98,20 +99,20 @@ def beside(
     agreed: Agreement, samples: Sequence[Samples], coef: Array, intercept: float
 ) -> tuple[float, float]:
     """The mean loss over all nodes of a joint model, and of the nodes' own models on average."""
-    task = _Task(agreed, samples)
+    task = _Task(agreed.terms, agreed.tol, samples)
     losses = [task.outcome(ALONE, own).train_loss for own in task.local()]
     joint = task.outcome(NETWORK, agreed.in_prepared_units(coef, intercept)).train_loss
     return joint, math.fsum(losses) / len(losses)
 
 
+@dataclass
 class _Task:
     """The problem of a network, for the baselines: without privacy and in the open."""
 
-    def __init__(
-        self, agreed: Agreement, samples: Sequence[Samples], test: Test | None = None
-    ) -> None:
-        self.terms, self.tol = agreed.terms, agreed.tol
-        self.samples, self.test = samples, test
+    terms: Terms
+    tol: float
+    samples: Sequence[Samples]
+    test: Test | None = None
 
     def local(self) -> list[Array]:
         """The minimiser of every O_i."""
