@@ -32,7 +32,10 @@ class Agreement:
     @property
     def price(self) -> Price | None:
         """Of a whole fit."""
-        return self._price_of(None if self.calibration is None else self.calibration.event)
+        found = self.calibration
+        if found is None or found.guarantee is None:
+            return None
+        return Price(found.event, found.guarantee)
 
     @property
     def member_price(self) -> Price | None:
@@ -43,12 +46,6 @@ class Agreement:
     def lead_price(self) -> Price | None:
         """Of what the lead has."""
         return None
-
-    def _price_of(self, event: Any) -> Price | None:
-        found = self.calibration
-        if found is None or found.guarantee is None:
-            return None
-        return Price(event, found.guarantee)
 
 
 def check_goes_with(

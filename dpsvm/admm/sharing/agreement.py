@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -118,7 +118,8 @@ class Agreement(distributed.Agreement):
     @property
     def member_price(self) -> Price | None:
         """Of one party's messages; a whole fit pays for a record that lies in all the parties."""
-        return self._price_of(None if self.calibration is None else self.calibration.party_event)
+        made_for, whole = self.calibration, self.price
+        return replace(whole, event=made_for.party_event) if made_for and whole else None
 
     def columns(self, tables: Sequence[Any]) -> list[Columns]:
         """The columns of every party, with the constant one where one was asked for."""
