@@ -12,7 +12,7 @@ distributed SGD  stochastic gradient descent over distributed features (Hu et al
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -43,14 +43,9 @@ def central(columns: Sequence[Columns], target: Array, loss: PredictionLoss, ter
     smooth = np.isfinite(loss.smoothness) and loss.least_curvature >= 0.0
     if smooth and terms.penalty.name == "l2" and terms.constraint is None:
         return _by_lbfgs(columns, target, loss, terms)
-    settled = Terms.of(
-        parties=len(columns),
-        C=terms.C,
-        lam=terms.lam,
-        rho=automatic_rho(loss, terms.C, len(columns)),
-        penalty=terms.penalty.name,
-        constraint=terms.constraint,
-    )
+    count = len(columns)
+    rho = automatic_rho(loss, terms.C, count)
+    settled = replace(terms, parties=count, kappa=float(count), relaxation=1.0, rho=rho)
     parties = [Party(m, own, settled) for m, own in enumerate(columns)]
     run(Coordinator(target, loss, settled, rounds=_LONG, tol=1e-9), parties)
     return np.concatenate([party.weights for party in parties])
