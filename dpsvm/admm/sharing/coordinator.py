@@ -140,21 +140,13 @@ class Coordinator(Remembers):
 
     def remember(self) -> dict[str, Any]:
         """Everything that rounds have changed."""
-        plain: dict[str, Any] = {"residuals": astuple(self.residuals), "ending": None}
-        if self.ending is not None:
-            plain["ending"] = astuple(self.ending)
-        return super().remember() | plain
+        ending = self.ending and astuple(self.ending)
+        return super().remember() | {"residuals": astuple(self.residuals), "ending": ending}
 
     def recall(self, memory: dict[str, Any]) -> None:
         """Go on from what another one remembered."""
-        ending = memory["ending"]
-        super().recall(
-            memory
-            | {
-                "residuals": Residuals(*memory["residuals"]),
-                "ending": None if ending is None else Ending(*ending),
-            }
-        )
+        ending = memory["ending"] and Ending(*memory["ending"])
+        super().recall(memory | {"residuals": Residuals(*memory["residuals"]), "ending": ending})
 
     def metrics(self) -> dict[str, float]:
         """Loss and accuracy of the sum of the messages, and how far they are from settled."""
