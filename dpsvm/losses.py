@@ -32,11 +32,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import expit
 
-Array = NDArray[np.float64]
+from dpsvm._arrays import Array
 
 
 class Loss(ABC):
@@ -88,14 +87,9 @@ class Hinge(Loss):
     """
 
     name: ClassVar[str] = "hinge"
-
-    @property
-    def smoothness(self) -> float:
-        """Infinite: the slope jumps at a margin of 1."""
-        return math.inf
+    smoothness = math.inf
 
     def value(self, margin: Array) -> Array:
-        """The loss."""
         return np.maximum(0.0, 1.0 - margin)
 
     def slope(self, margin: Array) -> Array:
@@ -112,7 +106,18 @@ class Hinge(Loss):
 
 
 @dataclass(frozen=True)
-class HuberHinge(Loss):
+class _Rounded(Loss):
+    """The hinge with its corner rounded over a width of h."""
+
+    width: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.width < math.inf:
+            raise ValueError(f"width must be a finite number above 0, got {self.width!r}")
+
+
+@dataclass(frozen=True)
+class HuberHinge(_Rounded):
     """The hinge with its corner rounded by a parabola of width h.
 
     >>> loss = HuberHinge(width=0.5)
@@ -122,11 +127,7 @@ class HuberHinge(Loss):
     array([-0. , -0.5, -1. ])
     """
 
-    width: float = 0.5
     name: ClassVar[str] = "huber"
-
-    def __post_init__(self) -> None:
-        _check_width(self.width)
 
     @property
     def smoothness(self) -> float:
@@ -134,13 +135,11 @@ class HuberHinge(Loss):
         return 1.0 / self.width
 
     def value(self, margin: Array) -> Array:
-        """The loss."""
         short = np.maximum(0.0, 1.0 - margin)
         curved = np.minimum(short, self.width)
         return np.asarray(curved * curved / (2.0 * self.width) + (short - curved))
 
     def slope(self, margin: Array) -> Array:
-        """Its first derivative."""
         return -np.clip((1.0 - margin) / self.width, 0.0, 1.0)
 
     def curvature(self, margin: Array) -> Array:
@@ -158,7 +157,7 @@ class HuberHinge(Loss):
 
 
 @dataclass(frozen=True)
-class SmoothHinge(Loss):
+class SmoothHinge(_Rounded):
     """The hinge with its corner rounded over a width of h and a continuous second derivative.
 
     >>> loss = SmoothHinge(width=0.5)
@@ -168,11 +167,7 @@ class SmoothHinge(Loss):
     array([0.  , 0.25, 0.75])
     """
 
-    width: float = 0.5
     name: ClassVar[str] = "smooth"
-
-    def __post_init__(self) -> None:
-        _check_width(self.width)
 
     @property
     def smoothness(self) -> float:
@@ -185,18 +180,15 @@ class SmoothHinge(Loss):
         return short, np.minimum(short / self.width, 1.0)
 
     def value(self, margin: Array) -> Array:
-        """The loss."""
         short, part = self._part(margin)
         curved = self.width * part**3 * (1.0 - part / 2.0)
         return curved + np.maximum(0.0, short - self.width)
 
     def slope(self, margin: Array) -> Array:
-        """Its first derivative."""
         _, part = self._part(margin)
         return -part * part * (3.0 - 2.0 * part)
 
     def curvature(self, margin: Array) -> Array:
-        """Its second derivative."""
         _, part = self._part(margin)
         return 6.0 * part * (1.0 - part) / self.width
 
@@ -210,22 +202,15 @@ class Logistic(Loss):
     """
 
     name: ClassVar[str] = "logistic"
-
-    @property
-    def smoothness(self) -> float:
-        """1/4, at a margin of 0."""
-        return 0.25
+    smoothness = 0.25  # at a margin of 0
 
     def value(self, margin: Array) -> Array:
-        """The loss."""
         return np.logaddexp(0.0, -margin)
 
     def slope(self, margin: Array) -> Array:
-        """Its first derivative."""
         return np.asarray(-expit(-margin))
 
     def curvature(self, margin: Array) -> Array:
-        """Its second derivative."""
         return np.asarray(expit(margin) * expit(-margin))
 
 
@@ -239,23 +224,16 @@ class Sigmoid(Loss):
 
     name: ClassVar[str] = "sigmoid"
     lipschitz: ClassVar[float] = 0.25
-    least_curvature: ClassVar[float] = -1.0 / (6.0 * math.sqrt(3.0))
-
-    @property
-    def smoothness(self) -> float:
-        """1 / (6 sqrt 3), on both sides of 0."""
-        return -self.least_curvature
+    smoothness = 1.0 / (6.0 * math.sqrt(3.0))
+    least_curvature: ClassVar[float] = -smoothness
 
     def value(self, margin: Array) -> Array:
-        """The loss."""
         return np.asarray(expit(-margin))
 
     def slope(self, margin: Array) -> Array:
-        """Its first derivative."""
         return np.asarray(-expit(margin) * expit(-margin))
 
     def curvature(self, margin: Array) -> Array:
-        """Its second derivative."""
         up, down = expit(margin), expit(-margin)
         return np.asarray(up * down * (up - down))
 
@@ -287,7 +265,11 @@ class Sigmoid(Loss):
         return np.where(height(left) < height(right), left, right)
 
 
-LOSSES = ("hinge", "huber", "smooth", "logistic")
+_KINDS: dict[str, type[Loss]] = {
+    kind.name: kind for kind in (Hinge, HuberHinge, SmoothHinge, Logistic)
+}
+
+LOSSES = tuple(_KINDS)
 """The names of the convex losses of the margin, which the private machines take."""
 
 
@@ -301,43 +283,13 @@ def make_loss(name: str, width: float = 0.5) -> Loss:
     ...
     ValueError: loss must be one of 'hinge', 'huber', 'smooth', 'logistic', got 'square'
     """
-    if name == "hinge":
-        return Hinge()
-    if name == "huber":
-        return HuberHinge(width)
-    if name == "smooth":
-        return SmoothHinge(width)
-    if name == "logistic":
-        return Logistic()
-    raise ValueError(f"loss must be one of {', '.join(map(repr, LOSSES))}, got {name!r}")
+    if name not in LOSSES:
+        raise ValueError(f"loss must be one of {', '.join(map(repr, LOSSES))}, got {name!r}")
+    kind = _KINDS[name]
+    return kind(width) if issubclass(kind, _Rounded) else kind()
 
 
-class PredictionLoss(ABC):
-    """A loss of a prediction z and a target y: what a distributed machine minimises over z.
-
-    >>> loss = make_prediction_loss("hinge")
-    >>> loss.value(np.array([0.5, -2.0]), np.array([1.0, -1.0]))
-    array([0.5, 0. ])
-    """
-
-    name: str
-    smoothness: float
-    least_curvature: float
-
-    @abstractmethod
-    def value(self, prediction: Array, target: Array) -> Array:
-        """The loss of each sample."""
-
-    @abstractmethod
-    def slope(self, prediction: Array, target: Array) -> Array:
-        """Its derivative in the prediction."""
-
-    @abstractmethod
-    def prox(self, prediction: Array, target: Array, step: float) -> Array:
-        """Its proximal map in the prediction."""
-
-
-class OfMargin(PredictionLoss):
+class OfMargin:
     """A loss of the margin y z, the targets being +1 and -1.
 
     >>> OfMargin(Hinge()).prox(np.array([0.0, 0.0]), np.array([1.0, -1.0]), 0.25)
@@ -362,7 +314,7 @@ class OfMargin(PredictionLoss):
         return target * self.of_margin.prox(target * prediction, step)
 
 
-class Squared(PredictionLoss):
+class Squared:
     """Half the squared difference of prediction and target.
 
     >>> Squared().prox(np.array([0.0]), np.array([3.0]), 2.0)
@@ -374,17 +326,17 @@ class Squared(PredictionLoss):
     least_curvature = 1.0
 
     def value(self, prediction: Array, target: Array) -> Array:
-        """The loss of each sample."""
         return np.asarray((prediction - target) ** 2 / 2.0)
 
     def slope(self, prediction: Array, target: Array) -> Array:
-        """Its derivative in the prediction."""
         return prediction - target
 
     def prox(self, prediction: Array, target: Array, step: float) -> Array:
-        """Its proximal map in the prediction."""
         return (prediction + step * target) / (1.0 + step)
 
+
+PredictionLoss = OfMargin | Squared
+"""A loss of a prediction z and a target y: what a distributed machine minimises over z."""
 
 PREDICTION_LOSSES = ("logistic", "hinge", "huber", "smooth", "sigmoid", "squared")
 """The names of the losses of a prediction."""
@@ -456,8 +408,3 @@ def _roots_at_once(loss: Loss, m: Array, step: float, a: Array, b: Array) -> Arr
                 break
     root[todo] = u
     return root
-
-
-def _check_width(width: float) -> None:
-    if not 0.0 < width < math.inf:
-        raise ValueError(f"width must be a finite number above 0, got {width!r}")

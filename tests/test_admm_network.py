@@ -23,8 +23,13 @@ from sklearn.svm import LinearSVC
 
 import dpsvm.admm.network
 from dpsvm.admm.network import Graph, Iterate, Node, Samples, make_graph, schedule
-from dpsvm.admm.network.history import History, Recorder, objective
-from dpsvm.admm.network.theory import conditions, least_signless
+from dpsvm.admm.network.history import (
+    History,
+    Recorder,
+    conditions,
+    least_signless,
+    objective,
+)
 from dpsvm.losses import make_loss
 
 SHAPES = ("complete", "ring", "star", "path", "random")

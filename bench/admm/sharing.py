@@ -141,7 +141,7 @@ def convergence(problem: Problem, rounds: int) -> Convergence:
     from dpsvm.admm.sharing.baselines import SGDSettings, distributed_sgd, gauss_seidel
     from dpsvm.admm.sharing.comparison import CENTRAL, FIRST, compare
     from dpsvm.admm.sharing.history import History, Recorder
-    from dpsvm.distributed.split import split
+    from dpsvm.distributed.split import cut, layout_of
     from dpsvm.losses import make_prediction_loss
 
     note(f"{problem.name}: joint, central and first party")
@@ -159,10 +159,11 @@ def convergence(problem: Problem, rounds: int) -> Convergence:
     histories["without relaxation"] = _fit(problem, rounds=rounds, relaxation=1.0).history_
     histories["Jacobi, kappa = 1"] = _fit(problem, rounds=rounds, method="jacobi").history_
     agreed = Agreement.of(found.model, problem.sizes)
-    columns = agreed.columns(split(problem.X, problem.sizes)[0])
+    layout = layout_of(problem.sizes, problem.X.shape[1])
+    columns = agreed.columns(cut(problem.X, layout))
     loss = make_prediction_loss("logistic")
     terms = Terms.of(parties=len(columns), rho=found.model.rho_, lam=problem.lam, kappa=1.0)
-    test = [own.matrix for own in agreed.columns(split(problem.X_test, problem.sizes)[0])]
+    test = agreed.columns(cut(problem.X_test, layout))
     history = History()
     gauss_seidel(
         Coordinator(problem.y, loss, terms, rounds=rounds),
@@ -198,12 +199,14 @@ def _scores(
     problem: Problem,
     lowest: float,
 ) -> tuple[list[float], list[float]]:
+    from dpsvm.admm.sharing.columns import predicted
+
     gaps, losses = [], []
     for weights in steps:
-        z = np.add.reduce([own.times(x) for own, x in zip(columns, weights, strict=True)])
+        z = predicted(columns, weights)
         penalty = problem.lam / 2 * sum(x @ x for x in weights)
         gaps.append((np.logaddexp(0, -problem.y * z).sum() + penalty) / lowest - 1)
-        z = np.add.reduce([np.asarray(D @ x) for D, x in zip(test, weights, strict=True)])
+        z = predicted(test, weights)
         losses.append(np.logaddexp(0, -problem.y_test * z).mean())
     return gaps, losses
 

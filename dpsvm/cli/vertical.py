@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from dpsvm.admm import SharingADMMClassifier, SharingADMMRegressor
-from dpsvm.admm.sharing.base import BaseSharingADMM
 from dpsvm.admm.sharing.comparison import Comparison, Outcome, compare
+from dpsvm.admm.sharing.estimators import BaseSharingADMM
 from dpsvm.admm.sharing.figure import picture
 from dpsvm.cli.distributed import DistributedCommand, Request, cell
 from dpsvm.cli.layout import line

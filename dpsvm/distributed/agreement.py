@@ -16,6 +16,7 @@ own from the same settings.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from dpsvm.privacy.release import Price
@@ -31,7 +32,10 @@ class Agreement:
     @property
     def price(self) -> Price | None:
         """Of a whole fit."""
-        return self._price_of(None if self.calibration is None else self.calibration.event)
+        found = self.calibration
+        if found is None or found.guarantee is None:
+            return None
+        return Price(found.event, found.guarantee)
 
     @property
     def member_price(self) -> Price | None:
@@ -43,8 +47,24 @@ class Agreement:
         """Of what the lead has."""
         return None
 
-    def _price_of(self, event: Any) -> Price | None:
-        found = self.calibration
-        if found is None or found.guarantee is None:
-            return None
-        return Price(event, found.guarantee)
+
+def check_goes_with(
+    settings: Any,
+    rows: Iterable[tuple[Sequence[str], bool, str]],
+    told: str = "got {value!r} without it",
+) -> None:
+    """Refuse settings that are given and would have no effect.
+
+    rows : names of settings, whether they have an effect, and what they go with
+
+    >>> from types import SimpleNamespace
+    >>> check_goes_with(SimpleNamespace(gamma=0.5), [(["gamma"], False, "recycle=True")])
+    Traceback (most recent call last):
+    ...
+    ValueError: gamma goes with recycle=True, got 0.5 without it
+    """
+    for names, used, other in rows:
+        for name in names if not used else ():
+            if (value := getattr(settings, name)) is not None:
+                got = told.format(name=name, value=value)
+                raise ValueError(f"{name} goes with {other}, {got}")

@@ -7,20 +7,75 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 
-from dpsvm._sklearn import CallbackSupportMixin
-from dpsvm.privacy.release import PrivateEstimator
-
-Array = NDArray[np.float64]
+from dpsvm._arrays import Array
+from dpsvm._sklearn import CallbackSupportMixin, with_callbacks
+from dpsvm.distributed.callbacks import Rounds, Tick
+from dpsvm.privacy.noise import Noise
+from dpsvm.privacy.release import PrivateEstimator, Release, tell
 
 
 class DistributedEstimator(PrivateEstimator, CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     """An estimator that can be fitted privately and hears callbacks."""
 
-    def _evaluated(self, data: Any) -> tuple[Any, Any] | None:
+
+class AgreedEstimator(DistributedEstimator):
+    """Fitted in this process by the members of an agreement, and by its lead if they need one.
+
+    A family has
+
+        _agree(X, y, owners)         the agreement, the lead or None, and what each member holds
+        _held_out(X, y, agreed)      data of ``evaluate_on`` as its recorder takes them
+        _recorder(agreed, test, ..)  what notes a round in a history
+        _run(lead, members, watch)   the loop; ``watch`` wants to know whether that was all
+        _keep(agreed, lead, members, ending, release)
+    """
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        owners: Any,
+        evaluate_on: tuple[Any, Any] | None,
+        tick: Tick | None = None,
+        *,
+        measured: bool = False,
+    ) -> None:
+        """Fit, and call ``tick`` after every round. What can be refused is, before a charge."""
+        self._forget()
+        agreed, lead, held = self._agree(X, y, owners)
+        test, private = self._evaluation(evaluate_on, agreed), self._private
+        release = None
+        if agreed.calibration is not None:
+            release = Release.of(self, agreed.calibration, self.privacy)
+        noise = Noise(self.random_state) if release is None else release.noise
+        members = [agreed.member(place, own, noise) for place, own in enumerate(held)]
+        recorder = self._recorder(agreed, test, private=private, measured=measured or not private)
+        tasks = Rounds(self, agreed.rounds, {"X": X, "y": y}, tick)
+        if release is not None:
+            release.charge()
+
+        def watch(over: bool, *seen: Any) -> bool:
+            """A callback may end the run, unless it is private: what it goes by may be, too."""
+            if self.track:
+                recorder(*seen)
+            stop = tasks.end() and not private
+            if not over and not stop:
+                tasks.begin()
+            return stop
+
+        tasks.begin()
+        ending = self._run(lead, members, watch)
+        self.history_ = recorder.history
+        tell(self, release)
+        self._keep(agreed, lead, members, ending, release)
+        tasks.close()
+
+    def _evaluation(self, data: Any, agreed: Any) -> Any:
         """The pair ``evaluate_on``, which is noted where a history is kept."""
         if data is None:
             return None
@@ -28,7 +83,7 @@ class DistributedEstimator(PrivateEstimator, CallbackSupportMixin, BaseEstimator
             raise ValueError("evaluate_on is noted in the history, which track=False leaves out")
         if not isinstance(data, (tuple, list)) or len(data) != 2:
             raise ValueError("evaluate_on must be a pair (X, y)")
-        return data[0], data[1]
+        return self._held_out(*data, agreed)
 
 
 def _has_probabilities(model: Any) -> bool:
@@ -48,8 +103,19 @@ class BinaryClassifier(ClassifierMixin):  # type: ignore[misc]
         return tags
 
     def decision_function(self, X: Any) -> Array:
-        """One number per sample."""
-        raise NotImplementedError
+        """Return one number per sample, positive for ``classes_[1]``.
+
+        Parameters
+        ----------
+        X : table, or list of tables, as in ``fit``
+            The samples.
+
+        Returns
+        -------
+        decisions : ndarray of shape (n_samples,)
+            The sum of the products of weights and columns, and the intercept.
+        """
+        return np.asarray(self._decisions(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the label of each sample.
@@ -83,3 +149,22 @@ class BinaryClassifier(ClassifierMixin):  # type: ignore[misc]
         """
         decisions = self.decision_function(X)
         return np.column_stack([expit(-decisions), expit(decisions)])
+
+
+class LinearRegressor(RegressorMixin):  # type: ignore[misc]
+    """Predicts by weights and columns."""
+
+    def predict(self, X: Any) -> Array:
+        """Return the predictions.
+
+        Parameters
+        ----------
+        X : table, or list of tables, as in ``fit``
+            The samples.
+
+        Returns
+        -------
+        predictions : ndarray of shape (n_samples,)
+            One number per sample.
+        """
+        return np.asarray(self._decisions(X))

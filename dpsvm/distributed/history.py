@@ -1,4 +1,4 @@
-"""What happened in every round of a run."""
+"""What happened in every round of a run, and what a theorem asks of it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from dpsvm._arrays import Array
+
 Round = TypeVar("Round")
 
 
@@ -53,3 +53,26 @@ class History(Generic[Round]):
             return ()
         noted = [vars(one) for one in self.rounds]
         return tuple(n for n in self.OUTSIDE if any(one[n] is not None for one in noted))
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """One assumption of a convergence theorem, as a diagnosis, and whether it holds.
+
+    >>> print(Assumption("rho >= L", 0.05, 0.25))
+    rho >= L: 0.05 against 0.25, does not hold
+    """
+
+    name: str
+    value: float
+    wanted: float
+    strict: bool = False
+
+    @property
+    def holds(self) -> bool:
+        """Whether the value is at least (or more than) what is wanted."""
+        return self.value > self.wanted if self.strict else self.value >= self.wanted
+
+    def __str__(self) -> str:
+        verdict = "holds" if self.holds else "does not hold"
+        return f"{self.name}: {self.value:.4g} against {self.wanted:.4g}, {verdict}"

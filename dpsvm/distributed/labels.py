@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
-Array = NDArray[np.float64]
+from dpsvm._arrays import Array
 
 
 def checked_numbers(y: Any) -> Array:
@@ -95,7 +95,7 @@ def two_classes(labels: NDArray[Any], classes: Any) -> NDArray[Any]:
     return found
 
 
-def signs_of(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.float64]:
+def signs_of(labels: NDArray[Any], classes: NDArray[Any]) -> Array:
     """+1 for the second class, -1 for the first.
 
     >>> signs_of(np.array(["a", "b"]), np.array(["a", "b"]))

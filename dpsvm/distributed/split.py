@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dpsvm.rows import core_rows
 
@@ -79,24 +79,6 @@ def _by_sizes(sizes: list[int], n_features: int) -> Layout:
     return np.split(np.arange(n_features), np.cumsum(sizes)[:-1])
 
 
-def split(X: Any, parties: Sequence[Any] | None) -> tuple[list[Any], Layout]:
-    """The block of each party, and where its columns stand.
-
-    >>> blocks, layout = split([np.eye(2), np.ones((2, 1))], None)
-    >>> [block.shape for block in blocks], [places.tolist() for places in layout]
-    ([(2, 2), (2, 1)], [[0, 1], [2]])
-    """
-    if is_blocks(X):
-        if parties is not None:
-            raise ValueError("parties is for one table; a list of blocks is already split")
-        blocks = _checked_all(X)
-        sizes = [block.shape[1] for block in blocks]
-        return blocks, _by_sizes(sizes, sum(sizes))
-    table = _checked(X, "X")
-    layout = layout_of(parties, table.shape[1])
-    return cut(table, layout), layout
-
-
 def cut(table: Any, layout: Layout) -> list[Any]:
     """The columns of each party of one table.
 
@@ -107,20 +89,6 @@ def cut(table: Any, layout: Layout) -> list[Any]:
         by_column = sparse.csc_array(table)
         return [sparse.csr_array(by_column[:, places]) for places in layout]
     return [np.ascontiguousarray(table[:, places]) for places in layout]
-
-
-def checked_blocks(X: Sequence[Any], layout: Layout) -> list[Any]:
-    """New blocks, as wide as those of a known layout.
-
-    >>> blocks = [np.ones((5, 2)), np.ones((5, 1))]
-    >>> [block.shape for block in checked_blocks(blocks, layout_of([2, 1], 3))]
-    [(5, 2), (5, 1)]
-    """
-    blocks = _checked_all(X)
-    widths, wanted = [block.shape[1] for block in blocks], [len(places) for places in layout]
-    if widths != wanted:
-        raise ValueError(f"blocks of {wanted} columns are needed, got {widths}")
-    return blocks
 
 
 def names_of(blocks: Sequence[Any]) -> NDArray[np.object_] | None:
@@ -139,13 +107,19 @@ class SplitColumns:
 
     def _split(self, X: Any, parties: Sequence[Any] | None) -> list[Any]:
         """The blocks of a fit; their layout and their features are kept."""
-        blocks, self._layout = split(X, parties)
-        if is_blocks(X):
-            self.n_features_in_ = sum(block.shape[1] for block in blocks)
-            if (names := names_of(X)) is not None:
-                self.feature_names_in_ = names
-        else:
+        if not is_blocks(X):
+            table = _checked(X, "X")
+            self._layout = layout_of(parties, table.shape[1])
             validate_data(self, X, skip_check_array=True)
+            return cut(table, self._layout)
+        if parties is not None:
+            raise ValueError("parties is for one table; a list of blocks is already split")
+        blocks = _checked_all(X)
+        sizes = [block.shape[1] for block in blocks]
+        self.n_features_in_ = sum(sizes)
+        self._layout = _by_sizes(sizes, self.n_features_in_)
+        if (names := names_of(X)) is not None:
+            self.feature_names_in_ = names
         return blocks
 
     def _blocks(self, X: Any) -> list[Any]:
@@ -159,7 +133,19 @@ class SplitColumns:
                 f"the feature names should match those of the fit, {known.tolist()!r}, got "
                 f"{names.tolist()!r}"
             )
-        return checked_blocks(X, self._layout)
+        blocks = _checked_all(X)
+        wanted, widths = [len(own) for own in self._layout], [own.shape[1] for own in blocks]
+        if widths != wanted:
+            raise ValueError(f"blocks of {wanted} columns are needed, got {widths}")
+        return blocks
+
+    def _decisions(self, X: Any) -> NDArray[np.float64]:
+        """The sum of what the parties predict, each from its own columns."""
+        check_is_fitted(self)
+        weights: Any = np.ravel(self.coef_)  # type: ignore[attr-defined]
+        blocks = zip(self._blocks(X), self._layout, strict=True)
+        parts = [np.asarray(block @ weights[places]) for block, places in blocks]
+        return np.asarray(np.add.reduce(parts))
 
 
 def _checked_all(X: Sequence[Any]) -> list[Any]:

@@ -18,7 +18,7 @@ from dpsvm._renamed import NETWORK
 from dpsvm.admm.network.agreement import Agreement, check_settings
 from dpsvm.admm.network.comparison import beside
 from dpsvm.admm.network.estimators import NetworkADMM
-from dpsvm.admm.network.messages import Iterate
+from dpsvm.admm.network.node import Iterate
 from dpsvm.distributed.labels import checked_labels, two_classes
 from dpsvm.federation.job import Job
 from dpsvm.federation.members import Beside, Content, Keeper, Shape, agreement_of, told_privacy

@@ -10,9 +10,9 @@ import numpy as np
 from dpsvm._renamed import SHARING
 from dpsvm.admm import SharingADMMClassifier, SharingADMMRegressor
 from dpsvm.admm.sharing.agreement import Agreement, check_settings
-from dpsvm.admm.sharing.base import BaseSharingADMM
 from dpsvm.admm.sharing.comparison import alone
-from dpsvm.admm.sharing.messages import Broadcast, Contribution, Ending
+from dpsvm.admm.sharing.estimators import BaseSharingADMM
+from dpsvm.admm.sharing.party import Broadcast, Contribution, Ending
 from dpsvm.admm.sharing.regularisers import Ball, Box
 from dpsvm.federation.job import Job
 from dpsvm.federation.members import (

@@ -7,20 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpsvm._arrays import Array
 from dpsvm.distributed import agreement as distributed
 from dpsvm.frank_wolfe.checks import check_choice, check_count, check_positive
 from dpsvm.frank_wolfe.coordinator import PROBLEMS, Coordinator
 from dpsvm.frank_wolfe.party import Party
 from dpsvm.frank_wolfe.privacy import DistributedCalibration, concentrated_budget
 from dpsvm.frank_wolfe.sketches import Sketch
-from dpsvm.frank_wolfe.steps import Schedule, check_steps, make_schedule
+from dpsvm.frank_wolfe.steps import check_steps, make_schedule
 from dpsvm.frank_wolfe.theory import DistributedSizes
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.release import Price
-
-Array = NDArray[np.float64]
 
 SENDERS = ("all", "winner")
 
@@ -41,15 +39,12 @@ class Agreement(distributed.Agreement):
     epsilon = 9, delta = 1e-05 (replace)
     """
 
-    problem: str
+    settings: Any
     radii: list[float]
     sizes: tuple[int, ...]
+    share: float  # the least that a party looks at of its columns
     rounds: int
     sketch: Sketch
-    schedule: Schedule | None  # None for a line search
-    tau: int | None
-    cautious: bool  # whether a proposal that points uphill is left aside
-    cache: bool
     calibration: DistributedCalibration | None
 
     @classmethod
@@ -91,15 +86,12 @@ class Agreement(distributed.Agreement):
                 cache=settings.cache,
             )
         return cls(
-            problem=settings.problem,
+            settings=settings,
             radii=radii,
             sizes=tuple(sizes),
+            share=share,
             rounds=rounds,
             sketch=sketch,
-            schedule=make_schedule(settings.step, share),
-            tau=settings.tau,
-            cautious=share < 1.0,
-            cache=settings.cache,
             calibration=calibration,
         )
 
@@ -126,8 +118,8 @@ class Agreement(distributed.Agreement):
             place,
             table,
             self.sketch,
-            tau=self.tau,
-            cache=self.cache,
+            tau=self.settings.tau,
+            cache=self.settings.cache,
             rng=rng,
             perturbation=perturbation,
         )
@@ -144,9 +136,9 @@ class Agreement(distributed.Agreement):
             len(target),
             self.sizes,
             self.radii,
-            schedule=self.schedule,
-            problem=self.problem,
-            cautious=self.cautious,
+            schedule=make_schedule(self.settings.step, self.share),
+            problem=self.settings.problem,
+            cautious=self.share < 1.0,  # a proposal that points uphill is left aside
         )
 
 

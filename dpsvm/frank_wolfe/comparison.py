@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import clone
 
+from dpsvm._arrays import Array
 from dpsvm.distributed import comparison as distributed
-from dpsvm.distributed.callbacks import Tick
 from dpsvm.frank_wolfe.core import minimize
 from dpsvm.frank_wolfe.distributed import DistributedFrankWolfe
 from dpsvm.frank_wolfe.estimator import FrankWolfeLasso
@@ -30,8 +27,6 @@ from dpsvm.frank_wolfe.products import product_of_balls
 from dpsvm.frank_wolfe.sets import L1Ball
 from dpsvm.frank_wolfe.steps import LINE_SEARCH, PAIRWISE
 from dpsvm.warnings import PrivacyLeakWarning
-
-Array = NDArray[np.float64]
 
 MODEL, CENTRAL, ZERO = "this model", "all columns together", "zero weights"
 PRIVATE = "private in one place"
@@ -51,7 +46,10 @@ class Outcome:
 
 
 class Comparison(distributed.Comparison[FrankWolfeLasso, Outcome]):
-    """A fitted model and its baselines.
+    """A fitted model and its baselines, of one table and the numbers of the parties' columns.
+
+    A private model of parties stands beside one of :class:`~dpsvm.frank_wolfe.PrivateFrankWolfe`,
+    at the same epsilon and delta: a release of its own, which is charged to no accountant.
 
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((50, 4))
@@ -77,49 +75,26 @@ class Comparison(distributed.Comparison[FrankWolfeLasso, Outcome]):
         """Whether the model is of any use, by the test loss if there is one."""
         if not self.measured:
             return None
-        measure = "objective" if self[MODEL].test_loss is None else "test_loss"
-        if getattr(self[MODEL], measure) < getattr(self[ZERO], measure):
+        if self.beats(MODEL, ZERO, "objective"):
             return f"the model beats {ZERO}"
         reason = ": n times epsilon is too small" if self.model.epsilon is not None else ""
         return f"the model does NOT beat {ZERO}{reason}"
 
+    @staticmethod
+    def _outcomes(model: Any, data: Any, test: Any, measured: bool, more: bool) -> list[Outcome]:
+        task, (_, _, parties) = _Task(model, data, test), data
+        private = model.epsilon is not None
+        weights = {MODEL: model.coef_}
+        if measured:
+            if private and parties is not None and not task.product:
+                weights[PRIVATE] = task.private()
+            if private or parties is not None:
+                weights[CENTRAL] = task.central()
+            weights[ZERO] = np.zeros_like(model.coef_)
+        return [task.outcome(name, x, measured) for name, x in weights.items()]
 
-def compare(
-    model: FrankWolfeLasso,
-    X: Any,
-    y: Any,
-    parties: Sequence[int] | None = None,
-    *,
-    test: tuple[Any, Any] | None = None,
-    measured: bool | None = None,
-    tick: Tick | None = None,
-) -> Comparison:
-    """Fit a model and those to measure it against.
 
-    X, parties : one table, and how many of its columns each party has
-    test : held-out samples and their targets, seen by no fit
-    measured : whether any figure is computed on X and y, but for those of the fit; None is True
-        unless the model is private
-    tick : called after every step or round of the model
-
-    A private model of parties stands beside one of :class:`~dpsvm.frank_wolfe.PrivateFrankWolfe`,
-    at the same epsilon and delta: a release of its own, which is charged to no accountant.
-    """
-    fitted = clone(model)
-    fitted._fit(X, y, parties, tick)
-    task = _Task(fitted, X, y, parties, test)
-    weights = {MODEL: fitted.coef_}
-    private = fitted.epsilon is not None
-    measured = not private if measured is None else measured
-    if measured:
-        if private and parties is not None and not task.product:
-            weights[PRIVATE] = task.private()
-        if private or parties is not None:
-            weights[CENTRAL] = task.central()
-        weights[ZERO] = np.zeros_like(fitted.coef_)
-    elif test is None:
-        return Comparison(fitted, ())
-    return Comparison(fitted, tuple(task.outcome(name, x, measured) for name, x in weights.items()))
+compare = Comparison.of
 
 
 def alone(settings: Any, radius: float, table: Any, y: Any) -> float:
@@ -131,14 +106,8 @@ def alone(settings: Any, radius: float, table: Any, y: Any) -> float:
 class _Task:
     """The problem of a fitted model, in the open."""
 
-    def __init__(
-        self,
-        model: FrankWolfeLasso,
-        X: Any,
-        y: Any,
-        parties: Sequence[int] | None,
-        test: tuple[Any, Any] | None,
-    ) -> None:
+    def __init__(self, model: FrankWolfeLasso, data: Any, test: tuple[Any, Any] | None) -> None:
+        X, y, parties = data
         self.model, self.test = model, test
         self.f = LeastSquares(X, y)
         self.product = model.problem == "product"
@@ -155,12 +124,10 @@ class _Task:
 
     def private(self) -> Array:
         """The model of a central private run; labels that are public bound themselves."""
-        names = ("epsilon", "delta", "entry_bound", "label_bound", "random_state")
+        bound = self.model.label_bound or float(np.max(np.abs(self.f.target))) or 1.0
+        names = ("radius", "rounds", "epsilon", "delta", "entry_bound", "random_state")
         settings: dict[str, Any] = {name: getattr(self.model, name) for name in names}
-        settings |= {"radius": self.model.radius, "rounds": self.model.rounds}
-        if settings["label_bound"] is None:
-            settings["label_bound"] = float(np.max(np.abs(self.f.target))) or 1.0
-        solver = PrivateFrankWolfe(**settings)
+        solver = PrivateFrankWolfe(label_bound=bound, **settings)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyLeakWarning)  # of a seed, said by the fit
             return solver.solve(self.f.matrix, self.f.target).x

@@ -7,16 +7,15 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted
 
+from dpsvm._arrays import Array
 from dpsvm._renamed import FRANK_WOLFE, renamed
 from dpsvm._sklearn import with_callbacks
+from dpsvm.distributed.agreement import check_goes_with
 from dpsvm.distributed.callbacks import Rounds, Tick
-from dpsvm.distributed.estimator import DistributedEstimator
+from dpsvm.distributed.estimator import DistributedEstimator, LinearRegressor
 from dpsvm.distributed.labels import checked_numbers
 from dpsvm.distributed.split import SplitColumns, is_blocks
 from dpsvm.frank_wolfe.checks import check_positive
@@ -27,19 +26,16 @@ from dpsvm.frank_wolfe.objectives import LeastSquares
 from dpsvm.frank_wolfe.private import PrivateDistributedFrankWolfe, PrivateFrankWolfe
 from dpsvm.frank_wolfe.sets import L1Ball
 from dpsvm.frank_wolfe.steps import LINE_SEARCH, PAIRWISE
-from dpsvm.frank_wolfe.theory import AUTO
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.release import keep_guarantee
 from dpsvm.warnings import warn_caller
-
-Array = NDArray[np.float64]
 
 _OF_PARTIES = ("problem", "sketch", "sketch_seed", "tau", "cache", "send")
 _OF_PRIVACY = ("delta", "entry_bound", "label_bound", "public_labels", "accountant")
 _TOL, _STEPS = 1e-4, 1000
 
 
-class FrankWolfeLasso(SplitColumns, RegressorMixin, DistributedEstimator):  # type: ignore[misc]
+class FrankWolfeLasso(SplitColumns, LinearRegressor, DistributedEstimator):
     """Least squares under |coef|_1 <= radius, by Frank-Wolfe.
 
     Minimises |X w - y|^2 / (2 n). scikit-learn's ``Lasso(alpha, fit_intercept=False)`` has the same
@@ -194,26 +190,6 @@ class FrankWolfeLasso(SplitColumns, RegressorMixin, DistributedEstimator):  # ty
         self._fit(X, y, parties)
         return self
 
-    def predict(self, X: Any) -> Array:
-        """Return the predictions X w.
-
-        Parameters
-        ----------
-        X : table, or list of tables, as in ``fit``
-            The samples.
-
-        Returns
-        -------
-        predictions : ndarray of shape (n_samples,)
-            One number per sample.
-        """
-        check_is_fitted(self)
-        parts = [
-            np.asarray(block @ self.coef_[places])
-            for block, places in zip(self._blocks(X), self._layout, strict=True)
-        ]
-        return np.asarray(np.add.reduce(parts))
-
     @with_callbacks  # type: ignore[untyped-decorator]
     def _fit(self, X: Any, y: Any, parties: Sequence[Any] | None, tick: Tick | None = None) -> None:
         """Fit; ``tick`` is called after every step. What can be refused is, before a charge."""
@@ -221,7 +197,9 @@ class FrankWolfeLasso(SplitColumns, RegressorMixin, DistributedEstimator):  # ty
         self._validate_params()
         distributed = parties is not None or is_blocks(X)
         self._check_effects(distributed)
-        blocks, target = self._data(X, y, parties)
+        blocks, target = self._split(X, parties), checked_numbers(y)
+        if len(target) != blocks[0].shape[0]:
+            raise ValueError(f"X has {blocks[0].shape[0]} rows and y {len(target)}")
         most = self.most_steps(distributed=distributed)
         last = 0 if distributed or self.epsilon is not None else 1  # the point that is left at last
         tasks = Rounds(self, None if most is None else most + last, {"X": X, "y": y}, tick)
@@ -247,26 +225,18 @@ class FrankWolfeLasso(SplitColumns, RegressorMixin, DistributedEstimator):  # ty
     def _check_effects(self, distributed: bool) -> None:
         """Refuse settings that would have no effect."""
         private = self.epsilon is not None
-        for names, wanted, there in (
-            (_OF_PARTIES, "parties", distributed),
-            (_OF_PRIVACY, "an epsilon", private),
-        ):
-            for name in names:
-                if not there and (value := getattr(self, name)) is not None:
-                    raise ValueError(f"{name} goes with {wanted}, got {name}={value!r} without")
-        if self.sketch_seed is not None and self.sketch is None and not private:
-            raise ValueError(f"sketch_seed goes with a sketch, got {self.sketch_seed!r} without")
-        if distributed or private:
-            for name, instead in (("tol", ""), ("max_iter", "; rounds is for those")):
-                if (value := getattr(self, name)) is not None:
-                    raise ValueError(
-                        f"{name} is for a fit without parties and privacy{instead}, got {value!r}"
-                    )
-        elif self.rounds is not None:
-            raise ValueError(
-                f"rounds goes with parties or an epsilon; max_iter is for a fit without, got "
-                f"{self.rounds!r}"
-            )
+        rows = (_OF_PARTIES, distributed, "parties"), (_OF_PRIVACY, private, "an epsilon")
+        check_goes_with(self, rows, "got {name}={value!r} without")
+        sketched = self.sketch is not None or private
+        check_goes_with(self, [(["sketch_seed"], sketched, "a sketch")], "got {value!r} without")
+        several = distributed or private
+        wanted = "parties or an epsilon; max_iter is for a fit without"
+        check_goes_with(self, [(["rounds"], several, wanted)], "got {value!r}")
+        for name, instead in (("tol", ""), ("max_iter", "; rounds is for those")):
+            if several and (value := getattr(self, name)) is not None:
+                raise ValueError(
+                    f"{name} is for a fit without parties and privacy{instead}, got {value!r}"
+                )
         if private and distributed and self.send is not None:
             raise ValueError(f"send is for a fit without privacy, got send={self.send!r}")
         if private:
@@ -281,18 +251,9 @@ class FrankWolfeLasso(SplitColumns, RegressorMixin, DistributedEstimator):  # ty
                     f"a central private fit takes step='diminishing' alone, got {self.step!r}"
                 )
 
-    def _data(self, X: Any, y: Any, parties: Sequence[Any] | None) -> tuple[list[Any], Array]:
-        blocks = self._split(X, parties)
-        target = checked_numbers(y)
-        if len(target) != blocks[0].shape[0]:
-            raise ValueError(f"X has {blocks[0].shape[0]} rows and y {len(target)}")
-        return blocks, target
-
     def _fit_central(self, table: Any, target: Array, tick: Any) -> None:
-        f, ball = (
-            LeastSquares(table, target),
-            L1Ball(table.shape[1], check_positive(self.radius, "radius")),
-        )
+        f = LeastSquares(table, target)
+        ball = L1Ball(table.shape[1], check_positive(self.radius, "radius"))
         share = check_tolerance(_TOL if self.tol is None else self.tol)
         found = minimize(
             f,
@@ -314,38 +275,23 @@ class FrankWolfeLasso(SplitColumns, RegressorMixin, DistributedEstimator):  # ty
             )
 
     def _fit_private(self, table: Any, target: Array, tick: Any) -> None:
-        names = ("epsilon", "delta", "entry_bound", "label_bound", "accountant", "random_state")
-        settings: dict[str, Any] = {name: getattr(self, name) for name in names}
-        settings |= {"radius": check_positive(self.radius, "radius"), "rounds": self.rounds}
+        names = ("radius", "rounds", "epsilon", "random_state", *_OF_PRIVACY)
+        settings = {name: getattr(self, name) for name in names if name != "public_labels"}
         found = PrivateFrankWolfe(**settings).solve(table, target, tick)
         self.coef_, self.n_iter_, self.stop_reason_ = found.x, len(found.choices), "rounds"
         keep_guarantee(self, found.guarantee, found.report)
 
     def _fit_parties(self, blocks: list[Any], target: Array, tick: Any) -> None:
-        settings: dict[str, Any] = {
-            "radius": self.radius,
-            "problem": "l1" if self.problem is None else self.problem,
-            "sketch": self.sketch,
-            "sketch_seed": 0 if self.sketch_seed is None else self.sketch_seed,
-            "tau": self.tau,
-            "cache": True if self.cache is None else self.cache,
-            "random_state": self.random_state,
-        }
         private = self.epsilon is not None
-        if private:
-            names = ("epsilon", "delta", "entry_bound", "label_bound", "accountant")
-            settings |= {name: getattr(self, name) for name in names}
-            settings |= {"rounds": self.rounds, "public_labels": bool(self.public_labels)}
-            settings["sketch"] = AUTO if self.sketch is None else self.sketch
-        else:
-            settings |= {"rounds": self.rounds or _STEPS, "send": self.send or "all"}
-        usual = "diminishing" if private else LINE_SEARCH
-        settings["step"] = usual if self.step is None else self.step
         kind = PrivateDistributedFrankWolfe if private else DistributedFrankWolfe
+        names = ("radius", "rounds", "step", "epsilon", "random_state", *_OF_PARTIES, *_OF_PRIVACY)
+        settings: dict[str, Any] = {} if private else {"rounds": _STEPS, "step": LINE_SEARCH}
+        settings |= {name: own for name in names if (own := getattr(self, name)) is not None}
+        if private:
+            settings["public_labels"] = bool(self.public_labels)
         found: DistributedResult = kind(**settings).solve(blocks, target, tick)
         coef = np.zeros(self.n_features_in_)
-        for places, weights in zip(self._layout, found.weights, strict=True):
-            coef[places] = weights
+        coef[np.concatenate(self._layout)] = found.x
         self.coef_, self.n_iter_, self.objective_ = coef, found.n_rounds, found.value
         early = not private and found.n_rounds < settings["rounds"]
         self.stop_reason_ = "stopped" if early else "rounds"

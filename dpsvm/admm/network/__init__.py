@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dpsvm.admm.network.graph import Graph, make_graph
-from dpsvm.admm.network.messages import Iterate
-from dpsvm.admm.network.node import Node, Samples
+from dpsvm.admm.network.node import Iterate, Node
 from dpsvm.admm.network.penalties import Penalties, schedule
 from dpsvm.admm.network.run import run
+from dpsvm.admm.network.shares import Samples
 from dpsvm.admm.network.terms import Terms
 
 __all__ = [

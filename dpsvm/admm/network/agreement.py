@@ -10,22 +10,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpsvm._arrays import Array
 from dpsvm.admm.network.graph import make_graph
-from dpsvm.admm.network.node import Node, Samples
-from dpsvm.admm.network.penalties import FORMS, Penalties, schedule
+from dpsvm.admm.network.node import Node
+from dpsvm.admm.network.penalties import FORMS
 from dpsvm.admm.network.privacy import BOUNDS, MODES, Calibration, calibrate
-from dpsvm.admm.network.relay import Relay
-from dpsvm.admm.network.terms import Terms, updates_in
+from dpsvm.admm.network.run import Relay
+from dpsvm.admm.network.shares import Samples
+from dpsvm.admm.network.terms import Terms
 from dpsvm.constraints import Boolean, Instance, Interval, Names, Nothing, Table
 from dpsvm.constraints import check_settings as check_table
 from dpsvm.distributed import agreement as distributed
+from dpsvm.distributed.agreement import check_goes_with
 from dpsvm.distributed.labels import signs_of
-from dpsvm.losses import LOSSES, make_loss
+from dpsvm.losses import LOSSES
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.preparation import Preparation
-
-Array = NDArray[np.float64]
 
 _GROWN = 100.0  # times over: penalties that leave the mean hardly any way to go
 _GAMMA = 0.5
@@ -61,8 +62,6 @@ CONSTRAINTS: Table = {
 class Agreement(distributed.Agreement):
     """The terms of a run, its noise and its price.
 
-    remarks : what a reader of the settings should be told
-
     >>> from dpsvm.admm import NetworkADMM
     >>> agreed = Agreement.of(NetworkADMM("path", rounds=9), sizes=[30, 20])
     >>> agreed.rounds, agreed.price, agreed.terms.updates
@@ -77,7 +76,7 @@ class Agreement(distributed.Agreement):
     start_seed: int | None
     preparation: Preparation | None  # of rows; None takes them as they are
     calibration: Calibration | None
-    remarks: tuple[str, ...]
+    rounds: int  # of both kinds
 
     @classmethod
     def of(cls, settings: Any, sizes: Sequence[int]) -> Agreement:
@@ -102,16 +101,24 @@ class Agreement(distributed.Agreement):
         return cls(
             terms=terms,
             tol=float(settings.tol),
-            start_seed=None if settings.start_seed is None else int(settings.start_seed),
+            start_seed=settings.start_seed,
             preparation=preparation,
             calibration=calibration,
-            remarks=tuple(_remarks(terms.penalties)),
+            rounds=terms.rounds,
         )
 
     @property
-    def rounds(self) -> int:  # type: ignore[override]
-        """Of both kinds."""
-        return self.terms.rounds
+    def remarks(self) -> list[str]:
+        """What a reader of the settings should be told."""
+        elsewhere, grown = self.terms.penalties.wrong_limit(), self.terms.penalties.grown
+        found = [] if elsewhere is None else [elsewhere]
+        if grown > _GROWN:
+            found.append(
+                f"the penalties grow {grown:.3g} times over in this run: the nodes come to agree "
+                "before they reach the minimiser. A smaller growth, or fewer rounds, ends closer "
+                "to it"
+            )
+        return found
 
     def samples(self, rows: Any, labels: NDArray[Any], classes: NDArray[Any]) -> Samples:
         """What a node holds, as its steps see it."""
@@ -159,19 +166,16 @@ def check_settings(settings: Any) -> None:
     check_table(settings, CONSTRAINTS)
     private = settings.privacy is not None
     random = isinstance(settings.graph, str) and settings.graph == "random"
-    for name, used, goes_with in (
-        ("gamma", settings.recycle, "recycle=True"),
-        ("width", settings.loss in ("huber", "smooth"), "loss='huber' or 'smooth'"),
-        ("graph_seed", random, "graph='random'"),
-        ("density", random, "graph='random'"),
-        ("epsilon", private, "a private mode"),
-        ("accountant", private, "a private mode"),
-        ("delta", settings.privacy == "gaussian", "privacy='gaussian'"),
-        ("alpha", settings.privacy == "objective", "privacy='objective'"),
-        ("bound", settings.privacy == "objective", "privacy='objective'"),
-    ):
-        if not used and (value := getattr(settings, name)) is not None:
-            raise ValueError(f"{name} goes with {goes_with}, got {value!r} without it")
+    rounded = settings.loss in ("huber", "smooth")
+    rows = (
+        (["gamma"], settings.recycle, "recycle=True"),
+        (["width"], rounded, "loss='huber' or 'smooth'"),
+        (["graph_seed", "density"], random, "graph='random'"),
+        (["epsilon", "accountant"], private, "a private mode"),
+        (["delta"], settings.privacy == "gaussian", "privacy='gaussian'"),
+        (["alpha", "bound"], settings.privacy == "objective", "privacy='objective'"),
+    )
+    check_goes_with(settings, rows)
     if settings.constant > 0 and settings.data_norm is None:
         raise ValueError(f"constant goes with data_norm, got {settings.constant!r} without it")
     if private:
@@ -204,8 +208,8 @@ def _terms(settings: Any, sizes: Sequence[int]) -> Terms:
     graph = make_graph(
         settings.graph,
         len(sizes),
-        seed=0 if settings.graph_seed is None else int(settings.graph_seed),
-        density=None if settings.density is None else float(settings.density),
+        seed=settings.graph_seed or 0,
+        density=settings.density,
     )
     for node, size in enumerate(sizes):
         if size < settings.C:
@@ -213,26 +217,16 @@ def _terms(settings: Any, sizes: Sequence[int]) -> Terms:
                 f"C must be at most the number of samples of every node, got {settings.C!r} for "
                 f"the {size} of node {node}"
             )
-    updates = updates_in(int(settings.rounds), recycle=bool(settings.recycle))
-    table = schedule(settings.rho, settings.growth, updates, graph.n_nodes)
     gamma = _GAMMA if settings.gamma is None else float(settings.gamma)
-    return Terms(
-        penalties=Penalties(graph, table, settings.penalty),
-        loss=make_loss(settings.loss, _WIDTH if settings.width is None else float(settings.width)),
+    return Terms.of(
+        graph,
+        rho=settings.rho,
+        growth=settings.growth,
+        form=settings.penalty,
+        loss=settings.loss,
+        width=_WIDTH if settings.width is None else float(settings.width),
         C=float(settings.C),
         lam=float(settings.lam),
         gamma=gamma if settings.recycle else None,
         rounds=int(settings.rounds),
     )
-
-
-def _remarks(penalties: Penalties) -> list[str]:
-    elsewhere = penalties.wrong_limit()
-    found = [] if elsewhere is None else [elsewhere]
-    if penalties.grown > _GROWN:
-        found.append(
-            f"the penalties grow {penalties.grown:.3g} times over in this run: the nodes come to "
-            "agree before they reach the minimiser. A smaller growth, or fewer rounds, ends closer "
-            "to it"
-        )
-    return found

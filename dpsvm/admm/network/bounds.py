@@ -54,12 +54,10 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpsvm._arrays import Array
 from dpsvm.admm.network.terms import Terms
 from dpsvm.privacy.rounding import UP
-
-Array = NDArray[np.float64]
 
 
 def _sizes(sizes: Sequence[int]) -> Array:
@@ -69,10 +67,7 @@ def _sizes(sizes: Sequence[int]) -> Array:
 def determinant_costs(terms: Terms, sizes: Sequence[int]) -> Array:
     """ln(1 + q_i(k)), of shape (updates, N): what an update costs before any noise is chosen.
 
-    >>> from dpsvm.admm.network import Penalties, make_graph
-    >>> from dpsvm.losses import Logistic
-    >>> penalties = Penalties(make_graph("complete", 2), np.ones((1, 2)))
-    >>> terms = Terms(penalties=penalties, loss=Logistic(), C=4.0, lam=1.0, gamma=0.5, rounds=1)
+    >>> terms = Terms.of("complete", 2, rho=1.0, C=4.0, lam=1.0, gamma=0.5, rounds=1)
     >>> determinant_costs(terms, [10, 10]).round(6)  # q = 4 (1/4) / (10 (0.5 + 2))
     array([[0.039221, 0.039221]])
     """
@@ -106,11 +101,7 @@ def paper_costs(terms: Terms, sizes: Sequence[int], alphas: Array) -> Array:
 def paper_condition(terms: Terms, sizes: Sequence[int]) -> tuple[float, float]:
     """Both sides of the paper's condition 2 c < min_i (B_i / C) (lam/N + 2 R_i(1)).
 
-    >>> from dpsvm.admm.network import Penalties, make_graph
-    >>> from dpsvm.losses import HuberHinge
-    >>> penalties = Penalties(make_graph("complete", 2), np.ones((1, 2)))
-    >>> settings = {"C": 4.0, "lam": 1.0, "gamma": 0.5, "rounds": 1}
-    >>> terms = Terms(penalties=penalties, loss=HuberHinge(0.5), **settings)
+    >>> terms = Terms.of("complete", 2, rho=1.0, loss="huber", C=4.0, lam=1.0, rounds=1)
     >>> paper_condition(terms, [10, 20])
     (4.0, 6.25)
     """
@@ -121,10 +112,7 @@ def paper_condition(terms: Terms, sizes: Sequence[int]) -> tuple[float, float]:
 def output_sensitivities(terms: Terms, sizes: Sequence[int], tau: float) -> Array:
     """How far a minimiser certified to tau moves when a sample is replaced, (updates, N).
 
-    >>> from dpsvm.admm.network import Penalties, make_graph
-    >>> from dpsvm.losses import Logistic
-    >>> penalties = Penalties(make_graph("complete", 2), np.ones((1, 2)))
-    >>> terms = Terms(penalties=penalties, loss=Logistic(), C=5.0, lam=1.0, gamma=0.5, rounds=1)
+    >>> terms = Terms.of("complete", 2, rho=1.0, C=5.0, lam=1.0, gamma=0.5, rounds=1)
     >>> output_sensitivities(terms, [10, 20], 0.0).round(6)
     array([[0.4, 0.2]])
     """

@@ -10,24 +10,22 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
-from sklearn.base import clone
 
+from dpsvm._arrays import Array
 from dpsvm.admm.network.agreement import Agreement
 from dpsvm.admm.network.estimators import NetworkADMM
 from dpsvm.admm.network.hinge import approach_hinge
-from dpsvm.admm.network.node import Samples
+from dpsvm.admm.network.history import Test, tested
+from dpsvm.admm.network.shares import Samples
+from dpsvm.admm.network.terms import Terms
 from dpsvm.distributed import comparison as distributed
-from dpsvm.distributed.callbacks import Tick
 from dpsvm.privacy.minimiser import Objective, approach
-
-Array = NDArray[np.float64]
 
 NETWORK, CENTRAL = "network", "all rows in one place"
 MEAN_OF_LOCAL, ALONE = "mean of local models", "a node alone, on average"
@@ -54,6 +52,10 @@ class Comparison(distributed.Comparison[NetworkADMM, Outcome]):
     ['network', 'all rows in one place']
     >>> found.gap("network") < 1e-6
     True
+    >>> X, y = np.array([[-1.0, 0.5], [1.0, 0.5]] * 9), [0, 1] * 9
+    >>> found = compare(NetworkADMM("ring", n_nodes=3), X, y, test=(X, y))
+    >>> found["mean of local models"].test_error
+    0.0
     """
 
     def gap(self, name: str) -> float:
@@ -65,107 +67,65 @@ class Comparison(distributed.Comparison[NetworkADMM, Outcome]):
         """Whether the messages were worth it, by the test loss if there is one."""
         if not self.measured:
             return None
-        others = [other.name for other in (self[MEAN_OF_LOCAL], self[ALONE]) if self._worse(other)]
+        others = [name for name in (MEAN_OF_LOCAL, ALONE) if self.beats(NETWORK, name)]
         if len(others) == 2:
             return f"the network beats the {MEAN_OF_LOCAL} and {ALONE}"
         if not others:
             return f"the network beats neither the {MEAN_OF_LOCAL} nor {ALONE}: it does not pay"
         return f"the network beats only {others[0]}"
 
-    def _worse(self, other: Outcome) -> bool:
-        figure = "train_loss" if other.test_loss is None else "test_loss"
-        return bool(getattr(self[NETWORK], figure) < getattr(other, figure))
+    @staticmethod
+    def _outcomes(model: Any, data: Any, test: Any, measured: bool, more: bool) -> list[Outcome]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the fit has said it all
+            agreed, _, samples = model._agree(*data)
+        task = _Task(agreed.terms, agreed.tol, samples, model._evaluation(test, agreed))
+        joint = agreed.in_prepared_units(model.coef_[0], float(model.intercept_[0]))
+        if not measured:
+            return [Outcome(NETWORK, math.nan, math.nan, *tested(task.test, task.terms, joint))]
+        local = task.local()
+        return [
+            task.outcome(NETWORK, joint),
+            task.outcome(CENTRAL, task.minimiser(task.samples, task.terms.lam)),
+            task.outcome(MEAN_OF_LOCAL, np.mean(local, axis=0)),
+            _mean([task.outcome(ALONE, own) for own in local]),
+        ]
 
 
-def compare(
-    model: NetworkADMM,
-    X: Any,
-    y: Any,
-    nodes: Any = None,
-    *,
-    test: tuple[Any, Any] | None = None,
-    measured: bool | None = None,
-    tick: Tick | None = None,
-) -> Comparison:
-    """Fit a network and the models to measure it against.
-
-    test : held-out samples and their labels, seen by no fit.
-    measured : whether any figure is computed on X and y; None is True unless the model is private
-    tick : called after every round of the network.
-
-    >>> X, y = np.array([[-1.0, 0.5], [1.0, 0.5]] * 9), [0, 1] * 9
-    >>> found = compare(NetworkADMM("ring", n_nodes=3), X, y, test=(X, y))
-    >>> found["mean of local models"].test_error
-    0.0
-    """
-    network = clone(model)
-    measured = not network._private if measured is None else measured
-    network._fit(X, y, nodes, test, tick, measured=measured)
-    if not measured and test is None:
-        return Comparison(network, ())
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the fit has said it all
-        tables, labels = network._shares(X, y, nodes)
-    agreed = Agreement.of(network, network.node_sizes_)
-    samples = [
-        agreed.samples(rows, own, network.classes_)
-        for rows, own in zip(tables, labels, strict=True)
-    ]
-    task = _Task(agreed, samples, network._evaluation(test, agreed))
-    joint = agreed.in_prepared_units(network.coef_[0], network.intercept_)
-    if not measured:
-        loss, error = task.tested(joint)
-        return Comparison(network, (Outcome(NETWORK, test_loss=loss, test_error=error),))
-    local = task.local()
-    alone = [task.outcome(ALONE, own) for own in local]
-    outcomes = (
-        task.outcome(NETWORK, joint),
-        task.outcome(CENTRAL, task.central()),
-        task.outcome(MEAN_OF_LOCAL, np.mean(local, axis=0)),
-        _mean(alone),
-    )
-    return Comparison(network, outcomes)
+compare = Comparison.of
 
 
 def beside(
     agreed: Agreement, samples: Sequence[Samples], coef: Array, intercept: float
 ) -> tuple[float, float]:
     """The mean loss over all nodes of a joint model, and of the nodes' own models on average."""
-    task = _Task(agreed, samples)
+    task = _Task(agreed.terms, agreed.tol, samples)
     losses = [task.outcome(ALONE, own).train_loss for own in task.local()]
     joint = task.outcome(NETWORK, agreed.in_prepared_units(coef, intercept)).train_loss
     return joint, math.fsum(losses) / len(losses)
 
 
+@dataclass
 class _Task:
-    """The problem of a network, for the baselines: without privacy and in the open.
+    """The problem of a network, for the baselines: without privacy and in the open."""
 
-    test : the decisions on held-out samples as a function of the weights, and their signs
-    """
-
-    def __init__(
-        self,
-        agreed: Agreement,
-        samples: Sequence[Samples],
-        test: tuple[Callable[[Array], Array], Array] | None = None,
-    ) -> None:
-        self.terms, self.tol = agreed.terms, agreed.tol
-        self.samples, self.test = samples, test
-
-    def central(self) -> Array:
-        return self._minimiser(self.samples, self.terms.lam)
+    terms: Terms
+    tol: float
+    samples: Sequence[Samples]
+    test: Test | None = None
 
     def local(self) -> list[Array]:
         """The minimiser of every O_i."""
         own_share = self.terms.lam / len(self.samples)
-        return [self._minimiser([own], own_share) for own in self.samples]
+        return [self.minimiser([own], own_share) for own in self.samples]
 
     def outcome(self, name: str, weights: Array) -> Outcome:
         objective = math.fsum(own.objective(self.terms, weights) for own in self.samples)
         loss = math.fsum(own.mean_loss(self.terms, weights) for own in self.samples)
-        return Outcome(name, objective, loss / len(self.samples), *self.tested(weights))
+        mean = loss / len(self.samples)
+        return Outcome(name, objective, mean, *tested(self.test, self.terms, weights))
 
-    def _minimiser(self, samples: Sequence[Samples], lam: float) -> Array:
+    def minimiser(self, samples: Sequence[Samples], lam: float) -> Array:
         rows = [own.rows for own in samples]
         table = sp.vstack(rows, format="csr") if sp.issparse(rows[0]) else np.vstack(rows)
         objective = Objective(
@@ -179,14 +139,6 @@ class _Task:
         )
         solver = approach_hinge if self.terms.loss.name == "hinge" else approach
         return solver(objective, self.tol, np.zeros(table.shape[1]))[0]
-
-    def tested(self, weights: Array) -> tuple[float | None, float | None]:
-        if self.test is None:
-            return None, None
-        decide, signs = self.test
-        decisions = decide(weights)
-        loss = float(self.terms.loss.value(signs * decisions).mean())
-        return loss, float(np.mean((decisions > 0.0) != (signs > 0.0)))
 
 
 def _mean(alone: Sequence[Outcome]) -> Outcome:

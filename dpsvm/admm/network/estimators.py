@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -10,38 +10,27 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dpsvm._arrays import Array
 from dpsvm._renamed import NETWORK, renamed
-from dpsvm._sklearn import with_callbacks
 from dpsvm.admm.network.agreement import Agreement, check_settings
 from dpsvm.admm.network.graph import make_graph
 from dpsvm.admm.network.hinge import HINGE_TOL
-from dpsvm.admm.network.history import History, Recorder, objective
+from dpsvm.admm.network.history import History, Recorder, Test, conditions, objective
 from dpsvm.admm.network.node import TOL, Node
 from dpsvm.admm.network.run import run
-from dpsvm.admm.network.shares import assigned, checked_tables, cut, deal, names_of
-from dpsvm.admm.network.theory import conditions
-from dpsvm.distributed.callbacks import Rounds, Tick
-from dpsvm.distributed.estimator import BinaryClassifier, DistributedEstimator
-from dpsvm.distributed.labels import (
-    checked_labels,
-    joined,
-    known_signs,
-    two_classes,
-)
+from dpsvm.admm.network.shares import Samples, assigned, checked_tables, cut, deal, names_of
+from dpsvm.distributed.estimator import AgreedEstimator, BinaryClassifier
+from dpsvm.distributed.labels import checked_labels, joined, known_signs, two_classes
 from dpsvm.distributed.split import is_blocks
 from dpsvm.privacy.accountant import BudgetAccountant
-from dpsvm.privacy.noise import Noise
-from dpsvm.privacy.release import Release, tell
 from dpsvm.rows import core_rows
 from dpsvm.warnings import warn_caller
-
-Array = NDArray[np.float64]
 
 _N_NODES = 5
 _FORM = {"accept_sparse": "csr", "dtype": np.float64, "order": "C"}
 
 
-class NetworkADMM(BinaryClassifier, DistributedEstimator):
+class NetworkADMM(BinaryClassifier, AgreedEstimator):
     """A binary linear classifier over samples that the nodes of a network hold.
 
     Minimises sum_i O_i(f), O_i(f) = (C/B_i) sum_n l(y_n f . x_n) + (lam/N) |f|^2 / 2, B_i being the
@@ -247,56 +236,17 @@ class NetworkADMM(BinaryClassifier, DistributedEstimator):
         self._fit(X, y, nodes, evaluate_on, measured=measured)
         return self
 
-    @with_callbacks  # type: ignore[untyped-decorator]
-    def _fit(
-        self,
-        X: Any,
-        y: Any,
-        nodes: Any,
-        evaluate_on: tuple[Any, Any] | None,
-        tick: Tick | None = None,
-        *,
-        measured: bool = False,
-    ) -> None:
-        """Fit, and call ``tick`` after every round. What can be refused is, before a charge."""
-        self._forget()
+    def _agree(self, X: Any, y: Any, nodes: Any) -> tuple[Agreement, None, list[Samples]]:
         check_settings(self)
         tables, labels = self._shares(X, y, nodes)
         self.classes_ = two_classes(joined(labels), self.classes)
-        agreed = self._agreement([len(own) for own in labels])
+        agreed = Agreement.of(self, [len(own) for own in labels])
+        for remark in agreed.remarks:
+            warn_caller(remark, ConvergenceWarning)
         samples = [  # popped, so that one node's rows at most are there twice
             agreed.samples(tables.pop(0), own, self.classes_) for own in labels
         ]
-        evaluation = self._evaluation(evaluate_on, agreed)
-        calibration = agreed.calibration
-        release = None if calibration is None else Release.of(self, calibration, self.privacy or "")
-        noise = Noise(self.random_state) if release is None else release.noise
-        members = [agreed.member(place, own, noise) for place, own in enumerate(samples)]
-        history = History(private=self._private, measured=measured or not self._private)
-        spent = None if calibration is None else calibration.spent
-        recorder = Recorder(history, spent, evaluation) if self.track else None
-        tasks = Rounds(self, agreed.rounds, {"X": X, "y": y}, tick)
-        if release is not None:
-            release.charge()
-        self.n_iter_ = self._run(members, recorder, tasks)
-        self.stop_reason_ = "rounds" if self.n_iter_ == agreed.rounds else "stopped"
-        self._keep(members, history, agreed)
-        tell(self, release)
-        tasks.close()
-
-    def _run(self, members: list[Node], recorder: Recorder | None, tasks: Rounds) -> int:
-        """The run. A callback may end it, unless it is private: what it goes by may be, too."""
-
-        def watch(round: int, nodes: Sequence[Node]) -> bool:
-            if recorder is not None:
-                recorder(round, nodes)
-            stop = tasks.end() and self.privacy is None
-            if round < nodes[0].terms.rounds and not stop:
-                tasks.begin()
-            return stop
-
-        tasks.begin()
-        return run(members, watch)
+        return agreed, None, samples
 
     def _shares(self, X: Any, y: Any, nodes: Any) -> tuple[list[Any], list[NDArray[Any]]]:
         """The rows and the labels of every node."""
@@ -334,21 +284,9 @@ class NetworkADMM(BinaryClassifier, DistributedEstimator):
             return min(_N_NODES, n_samples)
         return make_graph(self.graph, None).n_nodes
 
-    def _agreement(self, sizes: list[int]) -> Agreement:
-        agreed = Agreement.of(self, sizes)
-        for remark in agreed.remarks:
-            warn_caller(remark, ConvergenceWarning)
-        return agreed
-
-    def _evaluation(
-        self, data: tuple[Any, Any] | None, agreed: Agreement
-    ) -> tuple[Callable[[Array], Array], Array] | None:
-        """The decisions on held-out samples as a function of the weights, and their signs."""
-        pair = self._evaluated(data)
-        if pair is None:
-            return None
-        rows = core_rows(validate_data(self, pair[0], reset=False, **_FORM))
-        signs = known_signs(pair[1], self.classes_)
+    def _held_out(self, X: Any, y: Any, agreed: Agreement) -> Test:
+        rows = core_rows(validate_data(self, X, reset=False, **_FORM))
+        signs = known_signs(y, self.classes_)
         if len(signs) != rows.shape[0]:
             raise ValueError(f"evaluate_on has {rows.shape[0]} rows and {len(signs)} labels")
 
@@ -358,15 +296,25 @@ class NetworkADMM(BinaryClassifier, DistributedEstimator):
 
         return decide, signs
 
-    def _keep(self, members: list[Node], history: History, agreed: Agreement) -> None:
+    def _recorder(self, agreed: Agreement, test: Any, **kind: Any) -> Recorder:
+        spent = None if agreed.calibration is None else agreed.calibration.spent
+        return Recorder(History(**kind), spent, test)
+
+    def _run(self, lead: None, members: Sequence[Node], watch: Any) -> int:
+        last = members[0].terms.rounds
+        return run(members, lambda round, nodes: watch(round == last, round, nodes))
+
+    def _keep(
+        self, agreed: Agreement, lead: None, members: Sequence[Node], rounds: int, release: Any
+    ) -> None:
         terms = agreed.terms
+        self.n_iter_, self.stop_reason_ = rounds, "rounds" if rounds == terms.rounds else "stopped"
         weights = np.array([node.state.updated for node in members])
         mean = weights.mean(axis=0)
         self.graph_, self.n_nodes_ = terms.graph, terms.graph.n_nodes
         self.node_sizes_ = [node.samples.size for node in members]
         self.n_updates_ = terms.update_of(self.n_iter_)
         self.data_accesses_ = sum(node.state.data_accesses for node in members)
-        self.history_ = history
         self.conditions_ = conditions(terms)
         self.objective_ = None if self.privacy else objective(members, mean)
         coefs, intercepts = agreed.in_given_units(np.vstack([weights, mean]))
@@ -381,19 +329,7 @@ class NetworkADMM(BinaryClassifier, DistributedEstimator):
                 ConvergenceWarning,
             )
 
-    def decision_function(self, X: Any) -> Array:
-        """Return X @ coef_ + intercept_, positive for ``classes_[1]``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The samples.
-
-        Returns
-        -------
-        decisions : ndarray of shape (n_samples,)
-            One number per sample.
-        """
+    def _decisions(self, X: Any) -> Array:
         check_is_fitted(self)
         rows = validate_data(self, X, reset=False, **_FORM)
         return np.asarray(rows @ self.coef_[0] + self.intercept_)

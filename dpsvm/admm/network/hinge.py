@@ -18,12 +18,10 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpsvm._arrays import Array
 from dpsvm.privacy.dual import ProximalHinge
 from dpsvm.privacy.minimiser import Objective, newton
-
-Array = NDArray[np.float64]
 
 HINGE_TOL = 1e-6
 """How far a hinge is solved at most: its gap, the square of that, is all that floats hold."""

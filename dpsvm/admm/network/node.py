@@ -1,76 +1,46 @@
-"""A node: rows that never leave it, and the weights it tells its neighbours."""
+"""A node, and what travels between neighbours: its weights after every round, and no more.
+
+A node never sends its rows, its labels or its multiplier; but neighbours that heard every iterate
+know the multiplier, and the proofs of privacy count everything that was sent as known to all.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any, Protocol
+from dataclasses import dataclass, fields
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpsvm._arrays import Array
 from dpsvm._memory import Remembers
 from dpsvm.admm.network.hinge import approach_hinge
-from dpsvm.admm.network.messages import Iterate
+from dpsvm.admm.network.privacy import NodeNoise
+from dpsvm.admm.network.shares import Samples
 from dpsvm.admm.network.terms import Terms
 from dpsvm.privacy.minimiser import CertificateError, Objective, approach
-from dpsvm.privacy.preparation import row_norms
 
-Array = NDArray[np.float64]
+_COUNT = 8  # bytes of a round or a node
 
 TOL = 1e-9
 """The gradient norm that a node certifies of its minimisers."""
 
 
-class Perturbation(Protocol):
-    """What a private mode does to the problem of an update and to the weights it sends."""
-
-    @property
-    def updates(self) -> int:
-        """How many updates the noise was made for."""
-
-    @property
-    def tol(self) -> float:
-        """The gradient norm of minimisers that the noise was made for, which the node keeps to."""
-
-    def check(self, samples: Samples, terms: Terms) -> None:
-        """Refuse samples and terms that the noise was not made for."""
-
-    def linear(self, update: int) -> Array | None:
-        """A random linear term of the problem."""
-
-    def release(self, update: int, minimiser: Array) -> Array:
-        """The weights that are sent, which are all that the node itself goes on from."""
-
-
 @dataclass(frozen=True, eq=False)
-class Samples:
-    """The rows and labels of a node.
+class Iterate:
+    """From a node to each of its neighbours, after a round; round 0 is where it starts.
 
-    >>> Samples(np.array([[3.0, 4.0]]), np.array([1.0])).longest
-    5.0
+    >>> Iterate(1, 0, np.zeros(100)).nbytes
+    816
     """
 
-    rows: Any  # dense or CSR, of shape (B, d)
-    signs: Array  # +1 or -1 for each row
-    longest: float = field(init=False)  # no row has a larger norm
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "longest", float(np.max(row_norms(self.rows), initial=0.0)))
+    round: int
+    node: int
+    weights: Array  # f_i(t), in a private mode with noise
 
     @property
-    def size(self) -> int:
-        """B_i."""
-        return int(self.rows.shape[0])
-
-    def mean_loss(self, terms: Terms, weights: Array) -> float:
-        """The mean loss of some weights."""
-        return float(terms.loss.value(self.signs * (self.rows @ weights)).mean())
-
-    def objective(self, terms: Terms, weights: Array) -> float:
-        """O_i of some weights."""
-        shrink = terms.lam / terms.graph.n_nodes / 2.0 * float(weights @ weights)
-        return terms.C * self.mean_loss(terms, weights) + shrink
+    def nbytes(self) -> int:
+        """Its size on a wire, without framing."""
+        return 2 * _COUNT + self.weights.nbytes
 
 
 @dataclass
@@ -116,11 +86,7 @@ class Node:
 
     It is a function of messages alone: no data, no privacy cost.
 
-    >>> from dpsvm.admm.network.graph import make_graph
-    >>> from dpsvm.admm.network.penalties import Penalties
-    >>> from dpsvm.losses import Logistic
-    >>> penalties = Penalties(make_graph("complete", 2), np.ones((1, 2)))
-    >>> terms = Terms(penalties=penalties, loss=Logistic(), C=1.0, lam=1.0, rounds=1)
+    >>> terms = Terms.of("complete", 2, rho=1.0, C=1.0, lam=1.0, rounds=1)
     >>> node = Node(0, Samples(np.eye(1), np.ones(1)), terms)
     >>> node.absorb([Iterate(0, 1, np.zeros(1))])
     >>> node.emit().weights.round(4)  # expit(-f) = 2.5 f
@@ -135,7 +101,7 @@ class Node:
         *,
         tol: float = TOL,
         start: Array | None = None,
-        perturbation: Perturbation | None = None,
+        perturbation: NodeNoise | None = None,
     ) -> None:
         self.index, self.samples, self.terms = index, samples, terms
         self.tol = tol if perturbation is None else perturbation.tol

@@ -23,11 +23,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpsvm._arrays import Array
 from dpsvm.admm.network.graph import Graph
-
-Array = NDArray[np.float64]
 
 FORMS = ("edge", "per-node")
 """How the penalty of an edge follows from those of its ends."""
@@ -54,11 +52,6 @@ class Penalties:
             raise ValueError(
                 f"penalty must be one of {', '.join(map(repr, FORMS))}, got {self.form!r}"
             )
-
-    @property
-    def updates(self) -> int:
-        """How many updates they are made for."""
-        return len(self.table)
 
     @property
     def equal(self) -> bool:

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpsvm._arrays import Array
 from dpsvm.admm.network.bounds import (
     determinant_costs,
     gradient_change,
@@ -29,14 +29,12 @@ from dpsvm.admm.network.bounds import (
     paper_costs,
     tight_costs,
 )
-from dpsvm.admm.network.node import Samples
+from dpsvm.admm.network.shares import Samples
 from dpsvm.admm.network.terms import Terms
 from dpsvm.privacy.accounting import Event, Gaussian, Pure, gaussian_epsilon, gaussian_mu
 from dpsvm.privacy.guarantee import Guarantee, check_delta, check_epsilon
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.rounding import COVERING_SHARE, OVER, RANGE, UP, on_grid
-
-Array = NDArray[np.float64]
 
 MODES = ("objective", "primal", "gaussian")
 """The private modes."""
@@ -97,7 +95,7 @@ class NodeNoise:
         return self.noise.spherical(self.dimension, float(self.linear_scales[update - 1]))
 
     def release(self, update: int, minimiser: Array) -> Array:
-        """The minimiser with noise, on a public grid."""
+        """The minimiser with noise, on a public grid: all that is sent, and gone on from."""
         scale = float(self.output_scales[update - 1])
         if self.law == "gaussian":
             drawn = self.noise.gaussian(scale, self.dimension)
@@ -110,10 +108,7 @@ class NodeNoise:
 class Calibration:
     """The noise of every update of a run, and what the run costs.
 
-    >>> from dpsvm.admm.network import Penalties, make_graph
-    >>> from dpsvm.losses import Logistic
-    >>> penalties = Penalties(make_graph("complete", 2), np.ones((2, 2)))
-    >>> terms = Terms(penalties=penalties, loss=Logistic(), C=5.0, lam=1.0, gamma=0.5, rounds=4)
+    >>> terms = Terms.of("complete", 2, rho=1.0, C=5.0, lam=1.0, gamma=0.5, rounds=4)
     >>> found = calibrate("objective", terms, [50, 100], tol=1e-9, epsilon=1.0)
     >>> print(found.guarantee)
     epsilon = 1 (replace)
@@ -230,10 +225,7 @@ def calibrate(
         shape (updates, N); epsilon then follows
     bound : in mode "objective", the bound that is made equal to epsilon
 
-    >>> from dpsvm.admm.network import Penalties, make_graph
-    >>> from dpsvm.losses import Logistic
-    >>> penalties = Penalties(make_graph("complete", 2), np.ones((2, 2)))
-    >>> terms = Terms(penalties=penalties, loss=Logistic(), C=5.0, lam=1.0, gamma=0.5, rounds=4)
+    >>> terms = Terms.of("complete", 2, rho=1.0, C=5.0, lam=1.0, gamma=0.5, rounds=4)
     >>> found = calibrate("gaussian", terms, [50, 100], tol=0.0, epsilon=1.0, delta=1e-5)
     >>> found.output_scales[0].round(4)
     array([0.4221, 0.211 ])
@@ -251,30 +243,24 @@ def calibrate(
             f"lam/N + 2 R_i must lie between {RANGE[0]:g} and {RANGE[1]:g}, got "
             f"{float(curved.min()):g} to {float(curved.max()):g}"
         )
-    fixed: dict[str, Any] = {"terms": terms, "sizes": tuple(sizes), "tol": tol}
+    fixed: dict[str, Any] = {"mode": mode, "terms": terms, "sizes": tuple(sizes), "tol": tol}
     if mode == "objective":
         return _objective(fixed, epsilon, alpha, bound)
-    sensitivities = output_sensitivities(terms, sizes, tol)
-    number = check_epsilon(epsilon)
-    steps = np.arange(1, terms.updates + 1) / terms.updates
-    if mode == "primal":
-        return Calibration(
-            mode=mode,
-            **fixed,
-            event=Pure(number),
-            guarantee=Guarantee(number, 0.0, NEIGHBOURS),
-            spent=number * steps,
-            output_scales=sensitivities * (terms.updates / number) * UP,
-        )
-    small = check_delta(delta)
-    mu = gaussian_mu(number, small)
+    number, updates = check_epsilon(epsilon), terms.updates
+    steps = np.arange(1, updates + 1) / updates
+    event: Event = Pure(number)
+    small, spent, noise = 0.0, number * steps, updates / number  # the last in sensitivities
+    if mode == "gaussian":
+        small = check_delta(delta)
+        mu = gaussian_mu(number, small)
+        event, noise = Gaussian(mu), math.sqrt(updates) / mu
+        spent = np.array([gaussian_epsilon(mu * math.sqrt(step), small) for step in steps])
     return Calibration(
-        mode=mode,
         **fixed,
-        event=Gaussian(mu),
+        event=event,
         guarantee=Guarantee(number, small, NEIGHBOURS),
-        spent=np.array([gaussian_epsilon(mu * math.sqrt(step), small) for step in steps]),
-        output_scales=sensitivities * (math.sqrt(terms.updates) / mu) * UP,
+        spent=spent,
+        output_scales=output_sensitivities(terms, sizes, tol) * noise * UP,
     )
 
 
@@ -290,7 +276,6 @@ def _objective(fixed: dict[str, Any], epsilon: float | None, alpha: Any, bound: 
         whole = check_epsilon(epsilon)  # rounded up from the line above: see _alphas_for
     each = COVERING_SHARE * whole / terms.updates
     return Calibration(
-        mode="objective",
         **fixed,
         event=Pure(whole),
         guarantee=Guarantee(whole, 0.0, NEIGHBOURS),

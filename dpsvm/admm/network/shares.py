@@ -1,17 +1,51 @@
-"""Samples cut into the shares that the nodes hold."""
+"""What a node holds, and how one table of samples is cut into the shares of all of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
+from dpsvm._arrays import Array
+from dpsvm.admm.network.terms import Terms
+from dpsvm.privacy.preparation import row_norms
 from dpsvm.rows import core_rows
 
 Places = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """The rows and labels of a node.
+
+    >>> Samples(np.array([[3.0, 4.0]]), np.array([1.0])).longest
+    5.0
+    """
+
+    rows: Any  # dense or CSR, of shape (B, d)
+    signs: Array  # +1 or -1 for each row
+    longest: float = field(init=False)  # no row has a larger norm
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "longest", float(np.max(row_norms(self.rows), initial=0.0)))
+
+    @property
+    def size(self) -> int:
+        """B_i."""
+        return int(self.rows.shape[0])
+
+    def mean_loss(self, terms: Terms, weights: Array) -> float:
+        """The mean loss of some weights."""
+        return float(terms.loss.value(self.signs * (self.rows @ weights)).mean())
+
+    def objective(self, terms: Terms, weights: Array) -> float:
+        """O_i of some weights."""
+        shrink = terms.lam / terms.graph.n_nodes / 2.0 * float(weights @ weights)
+        return terms.C * self.mean_loss(terms, weights) + shrink
 
 
 def deal(n_samples: int, n_nodes: int) -> list[Places]:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from dpsvm.admm.network.graph import Graph
-from dpsvm.admm.network.penalties import Penalties
-from dpsvm.losses import Loss
-
-Array = NDArray[np.float64]
+from dpsvm._arrays import Array
+from dpsvm.admm.network.graph import Graph, make_graph
+from dpsvm.admm.network.penalties import Penalties, schedule
+from dpsvm.losses import Loss, make_loss
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -23,10 +20,7 @@ class Terms:
     Rounds count from 1. Without recycling each is an update, which reads the data; with it the
     odd ones are, and the even ones recycle what was heard.
 
-    >>> from dpsvm.admm.network.graph import make_graph
-    >>> from dpsvm.losses import Logistic
-    >>> penalties = Penalties(make_graph("complete", 3), np.ones((2, 3)))
-    >>> terms = Terms(penalties=penalties, loss=Logistic(), C=1.0, lam=3.0, gamma=0.5, rounds=4)
+    >>> terms = Terms.of("complete", 3, rho=1.0, C=1.0, lam=3.0, gamma=0.5, rounds=4)
     >>> [terms.is_update(t) for t in (1, 2, 3, 4)], terms.update_of(4)
     ([True, False, True, False], 2)
     >>> terms.curvatures[0]  # lam / N + 2 R_i, R_i = 2
@@ -46,6 +40,34 @@ class Terms:
     def __post_init__(self) -> None:
         found = self.lam / self.graph.n_nodes + 2.0 * self.penalties.of_nodes()
         object.__setattr__(self, "curvatures", found)
+
+    @classmethod
+    def of(
+        cls,
+        graph: Any,
+        n_nodes: int | None = None,
+        *,
+        rho: Any = 0.5,
+        growth: Any = 1.0,
+        form: str = "edge",
+        loss: str = "logistic",
+        width: float = 0.5,
+        rounds: int,
+        gamma: float | None = None,
+        **others: float,
+    ) -> Terms:
+        """The terms of a graph, penalties and a loss, as ``make_graph``, ``schedule`` and
+        ``make_loss`` take them.
+        """
+        network = make_graph(graph, n_nodes)
+        updates = updates_in(rounds, recycle=gamma is not None)
+        return cls(
+            penalties=Penalties(network, schedule(rho, growth, updates, network.n_nodes), form),
+            loss=make_loss(loss, width),
+            rounds=rounds,
+            gamma=gamma,
+            **others,
+        )
 
     @property
     def graph(self) -> Graph:

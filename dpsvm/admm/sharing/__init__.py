@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dpsvm.admm.sharing.columns import Columns
-from dpsvm.admm.sharing.coordinator import Coordinator
-from dpsvm.admm.sharing.messages import Broadcast, Contribution, Ending
-from dpsvm.admm.sharing.party import Party
-from dpsvm.admm.sharing.run import run
+from dpsvm.admm.sharing.coordinator import Coordinator, run
+from dpsvm.admm.sharing.party import Broadcast, Contribution, Ending, Party
 from dpsvm.admm.sharing.terms import Terms
 
 __all__ = [

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
+from dpsvm._arrays import Array
 from dpsvm.admm.sharing.columns import Columns
 from dpsvm.admm.sharing.coordinator import Coordinator
 from dpsvm.admm.sharing.party import Party
@@ -19,6 +19,7 @@ from dpsvm.admm.sharing.terms import METHODS, Terms, automatic_rho, check_positi
 from dpsvm.constraints import Boolean, Instance, Interval, Names, Nothing, Table
 from dpsvm.constraints import check_settings as check_table
 from dpsvm.distributed import agreement as distributed
+from dpsvm.distributed.agreement import check_goes_with
 from dpsvm.distributed.labels import (
     checked_labels,
     checked_numbers,
@@ -30,8 +31,6 @@ from dpsvm.losses import PREDICTION_LOSSES, PredictionLoss, Squared, make_predic
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.release import Price
-
-Array = NDArray[np.float64]
 
 _RELAXATION = 1.8
 _PRIVATE = ("epsilon", "delta", *BOUNDS, "accountant")
@@ -119,7 +118,8 @@ class Agreement(distributed.Agreement):
     @property
     def member_price(self) -> Price | None:
         """Of one party's messages; a whole fit pays for a record that lies in all the parties."""
-        return self._price_of(None if self.calibration is None else self.calibration.party_event)
+        made_for, whole = self.calibration, self.price
+        return replace(whole, event=made_for.party_event) if made_for and whole else None
 
     def columns(self, tables: Sequence[Any]) -> list[Columns]:
         """The columns of every party, with the constant one where one was asked for."""
@@ -194,12 +194,9 @@ def _terms(settings: Any, loss: PredictionLoss, parties: int) -> Terms:
 def _calibration(settings: Any, terms: Terms, sizes: list[int]) -> Calibration | None:
     """The noise of a private mode; without one, nothing that goes with it may be given."""
     mode = settings.privacy
+    rows = [(_PRIVATE, mode is not None, "a private mode")]
+    check_goes_with(settings, rows, "got {name}={value!r} and privacy=None")
     if mode is None:
-        for name in _PRIVATE:
-            if (value := getattr(settings, name)) is not None:
-                raise ValueError(
-                    f"{name} goes with a private mode, got {name}={value!r} and privacy=None"
-                )
         return None
     if settings.diagnose:
         raise ValueError("diagnose reads the columns without noise: fit without privacy for it")

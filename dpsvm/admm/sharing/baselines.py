@@ -12,22 +12,19 @@ distributed SGD  stochastic gradient descent over distributed features (Hu et al
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from dpsvm.admm.sharing.columns import Columns
-from dpsvm.admm.sharing.coordinator import Coordinator
-from dpsvm.admm.sharing.messages import Broadcast, Contribution, Ending
-from dpsvm.admm.sharing.party import Party
-from dpsvm.admm.sharing.run import Watch, run
+from dpsvm._arrays import Array
+from dpsvm.admm.sharing.columns import Columns, predicted
+from dpsvm.admm.sharing.coordinator import Coordinator, Watch, run
+from dpsvm.admm.sharing.party import Broadcast, Contribution, Ending, Party
+from dpsvm.admm.sharing.regularisers import Ball
 from dpsvm.admm.sharing.terms import Terms, automatic_rho, check_positive
 from dpsvm.losses import PredictionLoss
-
-Array = NDArray[np.float64]
 
 _LONG = 3000  # rounds of ADMM where no smooth solver applies
 
@@ -46,14 +43,9 @@ def central(columns: Sequence[Columns], target: Array, loss: PredictionLoss, ter
     smooth = np.isfinite(loss.smoothness) and loss.least_curvature >= 0.0
     if smooth and terms.penalty.name == "l2" and terms.constraint is None:
         return _by_lbfgs(columns, target, loss, terms)
-    settled = Terms.of(
-        parties=len(columns),
-        C=terms.C,
-        lam=terms.lam,
-        rho=automatic_rho(loss, terms.C, len(columns)),
-        penalty=terms.penalty.name,
-        constraint=terms.constraint,
-    )
+    count = len(columns)
+    rho = automatic_rho(loss, terms.C, count)
+    settled = replace(terms, parties=count, kappa=float(count), relaxation=1.0, rho=rho)
     parties = [Party(m, own, settled) for m, own in enumerate(columns)]
     run(Coordinator(target, loss, settled, rounds=_LONG, tol=1e-9), parties)
     return np.concatenate([party.weights for party in parties])
@@ -65,8 +57,7 @@ def _by_lbfgs(
     cuts = np.cumsum([own.n_features for own in columns])[:-1]
 
     def value_and_slope(weights: Array) -> tuple[float, Array]:
-        parts = np.split(weights, cuts)
-        z = np.add.reduce([own.times(x) for own, x in zip(columns, parts, strict=True)], axis=0)
+        z = predicted(columns, np.split(weights, cuts))
         value = terms.C * float(loss.value(z, target).sum())
         pull = terms.C * loss.slope(z, target)
         slope = np.concatenate([own.transposed_times(pull) for own in columns])
@@ -167,10 +158,10 @@ def distributed_sgd(
             if how.noise > 0.0:
                 local = [z + how.noise * random.standard_normal(len(rows)) for z in local]
             pull = loss.slope(np.add.reduce(local, axis=0), target[rows]) / len(rows)
-            x = [
-                _inside(part - rate * _clipped(_slope(D, pull, part, terms, n), how.clip), terms)
-                for D, part in zip(blocks, x, strict=True)
-            ]
+            slopes = [_slope(D, pull, part, terms, n) for D, part in zip(blocks, x, strict=True)]
+            if how.clip is not None:
+                slopes = [Ball(how.clip).project(slope) for slope in slopes]
+            x = [terms.project(part - rate * slope) for part, slope in zip(x, slopes, strict=True)]
         yield [part.copy() for part in x]
 
 
@@ -178,12 +169,3 @@ def _slope(block: Any, pull: Array, weights: Array, terms: Terms, n: int) -> Arr
     """A party's gradient of the objective divided by C N."""
     shrink = terms.lam / (terms.C * n) * terms.penalty.slope(weights)
     return np.asarray(block.T @ pull) + shrink
-
-
-def _inside(weights: Array, terms: Terms) -> Array:
-    return weights if terms.constraint is None else terms.constraint.project(weights)
-
-
-def _clipped(slope: Array, limit: float | None) -> Array:
-    norm = float(np.linalg.norm(slope))
-    return slope if limit is None or norm <= limit else slope * (limit / norm)

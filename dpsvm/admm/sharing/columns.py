@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-Array = NDArray[np.float64]
+from dpsvm._arrays import Array
 
 
 class Columns:
@@ -90,6 +91,12 @@ class Columns:
     def _norms(self, axis: int) -> Array:
         squares = self.matrix * self.matrix
         return np.sqrt(np.asarray(squares.sum(axis=axis), dtype=np.float64).ravel())
+
+
+def predicted(columns: Sequence[Columns], weights: Iterable[Array]) -> Array:
+    """sum_m D_m x_m, one number per sample."""
+    parts = [own.times(x) for own, x in zip(columns, weights, strict=True)]
+    return np.asarray(np.add.reduce(parts, axis=0))
 
 
 def _dense(product: Any) -> Array:

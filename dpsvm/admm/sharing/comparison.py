@@ -14,20 +14,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 
+from dpsvm._arrays import Array
 from dpsvm.admm.sharing.agreement import Agreement
-from dpsvm.admm.sharing.base import BaseSharingADMM
-from dpsvm.admm.sharing.baselines import SGDSettings, central, distributed_sgd, gauss_seidel
-from dpsvm.admm.sharing.columns import Columns
+from dpsvm.admm.sharing.baselines import central, distributed_sgd, gauss_seidel
+from dpsvm.admm.sharing.columns import Columns, predicted
 from dpsvm.admm.sharing.coordinator import Coordinator, accuracy
+from dpsvm.admm.sharing.estimators import BaseSharingADMM
 from dpsvm.admm.sharing.party import Party
 from dpsvm.admm.sharing.privacy import BOUNDS
 from dpsvm.distributed import comparison as distributed
-from dpsvm.distributed.callbacks import Tick
-
-Array = NDArray[np.float64]
 
 JOINT, CENTRAL, FIRST = "joint", "all features", "first party alone"
 GAUSS_SEIDEL, SGD = "Gauss-Seidel", "distributed SGD"
@@ -57,6 +54,11 @@ class Comparison(distributed.Comparison[BaseSharingADMM, Outcome]):
     True
     >>> found.verdict
     'the joint model beats the first party alone'
+    >>> from dpsvm.admm import SharingADMMClassifier
+    >>> X, y = np.array([[-1.0, 0.5], [1.0, 0.5]] * 9), [0, 1] * 9
+    >>> found = compare(SharingADMMClassifier(), X, y, [1, 1], test=(X, y), more=True)
+    >>> found["Gauss-Seidel"].test_accuracy
+    1.0
     """
 
     def gap(self, name: str) -> float | None:
@@ -73,53 +75,27 @@ class Comparison(distributed.Comparison[BaseSharingADMM, Outcome]):
         """Whether joining in was worth it, by the test loss if there is one."""
         if not self.measured:
             return None
-        figure = "train_loss" if self[JOINT].test_loss is None else "test_loss"
-        if getattr(self[JOINT], figure) < getattr(self[FIRST], figure):
+        if self.beats(JOINT, FIRST):
             return "the joint model beats the first party alone"
         return "the joint model does NOT beat the first party alone: joining in does not pay"
 
+    @staticmethod
+    def _outcomes(model: Any, data: Any, test: Any, measured: bool, more: bool) -> list[Outcome]:
+        """more : Gauss-Seidel for as many rounds, and distributed SGD for as many epochs"""
+        X, y, _ = data
+        task = _Task(model, X, y, test)
+        if not measured:
+            return [Outcome(JOINT, math.nan, math.nan, *task.tested(task.joint()))]
+        weights = {JOINT: task.joint(), CENTRAL: task.central()}
+        if more:
+            weights |= {GAUSS_SEIDEL: task.gauss_seidel(), SGD: task.sgd()}
+        outcomes = [task.outcome(name, x) for name, x in weights.items()]
+        alone = task.alone()
+        outcomes.insert(2, alone.outcome(FIRST, alone.central()))
+        return outcomes
 
-def compare(
-    model: BaseSharingADMM,
-    X: Any,
-    y: Any,
-    parties: Any = None,
-    *,
-    test: tuple[Any, Any] | None = None,
-    measured: bool | None = None,
-    more: bool = False,
-    tick: Tick | None = None,
-) -> Comparison:
-    """Fit a joint model and the models to measure it against.
 
-    test : held-out samples and their labels, seen by no fit.
-    measured : whether any figure is computed on X and y; None is True unless the model is private
-    more : also Gauss-Seidel for as many rounds, and distributed SGD for as many epochs.
-    tick : called after every round of the joint model.
-
-    >>> from dpsvm.admm import SharingADMMClassifier
-    >>> X, y = np.array([[-1.0, 0.5], [1.0, 0.5]] * 9), [0, 1] * 9
-    >>> found = compare(SharingADMMClassifier(), X, y, [1, 1], test=(X, y), more=True)
-    >>> found["Gauss-Seidel"].test_accuracy
-    1.0
-    """
-    joint = clone(model)
-    measured = not joint._private if measured is None else measured
-    joint._fit(X, y, parties, test, tick, measured=measured)
-    if not measured and test is None:
-        return Comparison(joint, ())
-    task = _Task(joint, X, y, test)
-    if not measured:
-        loss, accuracy = task.tested(task.joint())
-        return Comparison(joint, (Outcome(JOINT, test_loss=loss, test_accuracy=accuracy),))
-    weights = {JOINT: task.joint(), CENTRAL: task.central()}
-    if more:
-        weights |= {GAUSS_SEIDEL: task.gauss_seidel(), SGD: task.sgd()}
-    outcomes = [task.outcome(name, x) for name, x in weights.items()]
-    alone = task.alone()
-    outcomes.insert(2, alone.outcome(FIRST, alone.central()))
-    return Comparison(joint, tuple(outcomes))
-
+compare = Comparison.of
 
 _NOT_ALONE = ("privacy", "epsilon", "delta", *BOUNDS)
 
@@ -147,18 +123,11 @@ def alone(settings: BaseSharingADMM, table: Any, y: Any) -> dict[str, float]:
 class _Task:
     """The problem of a fitted model, for the baselines: without privacy and in the open."""
 
-    def __init__(
-        self, model: BaseSharingADMM, X: Any, y: Any, test: tuple[Any, Any] | None
-    ) -> None:
+    def __init__(self, model: BaseSharingADMM, X: Any, y: Any, test: Any) -> None:
         agreed = Agreement.of(model, [len(places) for places in model._layout])
-        classes = getattr(model, "classes_", None)
         self.model, self.loss = model, agreed.loss
-        self.columns = agreed.columns(model._blocks(X))
-        self.target = agreed.known_target(y, classes)
-        self.test = None
-        if test is not None:
-            columns = agreed.columns(model._blocks(test[0]))
-            self.test = columns, agreed.known_target(test[1], classes)
+        self.columns, self.target = model._held_out(X, y, agreed)
+        self.test = model._evaluation(test, agreed)
         terms = agreed.terms
         self.terms = replace(
             terms, kappa=float(terms.parties), relaxation=1.0, constraint=model.constraint
@@ -197,18 +166,12 @@ class _Task:
         return [party.weights for party in parties]
 
     def sgd(self) -> list[Array]:
-        steps = distributed_sgd(
-            self.columns,
-            self.target,
-            self.loss,
-            self.terms,
-            int(self.model.rounds),
-            settings=SGDSettings(),
-        )
-        return list(steps)[-1]
+        epochs = int(self.model.rounds)
+        *_, last = distributed_sgd(self.columns, self.target, self.loss, self.terms, epochs)
+        return last
 
     def outcome(self, name: str, weights: list[Array]) -> Outcome:
-        prediction = _predict(self.columns, weights)
+        prediction = predicted(self.columns, weights)
         losses = self.loss.value(prediction, self.target)
         penalty = math.fsum(self.terms.penalty.value(part) for part in weights)
         objective = self.terms.C * float(losses.sum()) + self.terms.lam * penalty
@@ -218,13 +181,8 @@ class _Task:
         if self.test is None:
             return None, None
         columns, target = self.test
-        prediction = _predict(columns, weights)
+        prediction = predicted(columns, weights)
         loss = float(self.loss.value(prediction, target).mean())
         if not is_classifier(self.model):
             return loss, None
         return loss, accuracy(prediction, target)
-
-
-def _predict(columns: list[Columns], weights: list[Array]) -> Array:
-    parts = [own.times(x) for own, x in zip(columns, weights, strict=True)]
-    return np.asarray(np.add.reduce(parts, axis=0))

@@ -1,21 +1,19 @@
-"""The coordinator's side: labels, the sum of the contributions, the price, and when to stop."""
+"""The coordinator: labels, the sum of the contributions, the price, when to stop; and the loop."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpsvm._arrays import Array
 from dpsvm._memory import Remembers
-from dpsvm.admm.sharing.messages import Broadcast, Contribution, Ending
+from dpsvm.admm.sharing.party import Broadcast, Contribution, Ending, Party
 from dpsvm.admm.sharing.terms import Terms
 from dpsvm.losses import PredictionLoss, Squared
-
-Array = NDArray[np.float64]
 
 _OUT_OF_BALANCE = 5.0  # how far the residuals may be apart before rho is doubled or halved
 _ADAPTS_FOR = 50  # rounds; ADMM converges if rho stays put from some round on
@@ -27,18 +25,10 @@ _NOTHING = 1e-8  # share of the loss at 0 below which a loss counts as 0
 
 @dataclass(frozen=True)
 class Residuals:
-    """How far a round left the iterates from a solution, relative to their own size.
-
-    >>> Residuals(primal=1e-4, dual=1e-3).within(1e-3)
-    True
-    """
+    """How far a round left the iterates from a solution, relative to their own size."""
 
     primal: float  # |S - z| / max(|S|, |z|)
     dual: float  # kappa rho |change of all z_m| / (sqrt(M) |y|)
-
-    def within(self, tol: float) -> bool:
-        """Whether both are small enough."""
-        return max(self.primal, self.dual) <= tol
 
 
 class DivergenceGuard(Remembers):
@@ -150,21 +140,13 @@ class Coordinator(Remembers):
 
     def remember(self) -> dict[str, Any]:
         """Everything that rounds have changed."""
-        plain: dict[str, Any] = {"residuals": astuple(self.residuals), "ending": None}
-        if self.ending is not None:
-            plain["ending"] = astuple(self.ending)
-        return super().remember() | plain
+        ending = self.ending and astuple(self.ending)
+        return super().remember() | {"residuals": astuple(self.residuals), "ending": ending}
 
     def recall(self, memory: dict[str, Any]) -> None:
         """Go on from what another one remembered."""
-        ending = memory["ending"]
-        super().recall(
-            memory
-            | {
-                "residuals": Residuals(*memory["residuals"]),
-                "ending": None if ending is None else Ending(*ending),
-            }
-        )
+        ending = memory["ending"] and Ending(*memory["ending"])
+        super().recall(memory | {"residuals": Residuals(*memory["residuals"]), "ending": ending})
 
     def metrics(self) -> dict[str, float]:
         """Loss and accuracy of the sum of the messages, and how far they are from settled."""
@@ -207,7 +189,7 @@ class Coordinator(Remembers):
     def _decide(self, *, best: bool) -> Ending | None:
         if self._guard.diverging(self.residuals.primal, self.released_loss):
             return Ending(self.round, "diverged", restore=not best)
-        if self.tol > 0.0 and self.residuals.within(self.tol):
+        if self.tol > 0.0 and max(astuple(self.residuals)) <= self.tol:
             return Ending(self.round, "converged")
         return Ending(self.round, "rounds") if self.round >= self.rounds else None
 
@@ -233,6 +215,45 @@ class Coordinator(Remembers):
                     f"party {message.party} sent {message.prediction.shape} numbers for "
                     f"{len(self.target)} samples"
                 )
+
+
+Watch = Callable[[Coordinator, Sequence[Party]], bool]
+"""Called after every round; looks, changes nothing, and says whether to stop there."""
+
+Answers = Callable[[Sequence[Party], Broadcast], list[Contribution]]
+"""How the parties answer a broadcast."""
+
+
+def all_at_once(parties: Sequence[Party], broadcast: Broadcast) -> list[Contribution]:
+    """Every party answers what was broadcast, and hears of the others in the next round."""
+    return [party.answer(broadcast) for party in parties]
+
+
+def run(
+    coordinator: Coordinator,
+    parties: Sequence[Party],
+    watch: Watch | None = None,
+    answers: Answers = all_at_once,
+) -> Ending:
+    """Broadcast, answer, gather, until the coordinator ends it.
+
+    >>> from dpsvm.admm.sharing import Columns
+    >>> terms = Terms.of(parties=2, rho=1.0, lam=0.5)
+    >>> parties = [Party(m, Columns(np.eye(2)[:, [m]]), terms) for m in range(2)]
+    >>> coordinator = Coordinator(np.array([3.0, 6.0]), Squared(), terms, rounds=200, tol=1e-12)
+    >>> run(coordinator, parties).reason
+    'converged'
+    >>> [float(round(party.weights[0], 9)) for party in parties]
+    [2.0, 4.0]
+    """
+    broadcast = coordinator.open()
+    while coordinator.ending is None:
+        broadcast = coordinator.gather(answers(parties, broadcast))
+        if watch is not None and watch(coordinator, parties):
+            coordinator.stop()
+    for party in parties:
+        party.close(coordinator.ending)
+    return coordinator.ending
 
 
 def accuracy(predictions: Array, target: Array) -> float:

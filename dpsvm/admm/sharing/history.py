@@ -15,20 +15,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigvalsh
 
+from dpsvm._arrays import Array
+from dpsvm.admm.sharing.columns import Columns, predicted
 from dpsvm.admm.sharing.coordinator import Coordinator
 from dpsvm.admm.sharing.party import Party
 from dpsvm.admm.sharing.terms import Terms
 from dpsvm.distributed import history as distributed
-from dpsvm.distributed.assumption import Assumption
+from dpsvm.distributed.history import Assumption
 from dpsvm.losses import PredictionLoss
-
-Array = NDArray[np.float64]
 
 _FULL_RANK = 1e-10  # of the largest eigenvalue
 
@@ -89,10 +88,14 @@ class Recorder:
     """
 
     history: History
-    test: tuple[Sequence[Array], Array] | None = None
+    test: tuple[Sequence[Columns], Array] | None = None
 
     def __call__(self, coordinator: Coordinator, parties: Sequence[Party]) -> bool:
         """Note a round; never stop there."""
+        measured = {}
+        if self.history.measured:  # computed from the parties' weights
+            measured["objective"] = objective(coordinator.loss, coordinator.target, parties)
+            measured["lyapunov"] = lyapunov(coordinator, parties)
         self.history.rounds.append(
             Round(
                 round=coordinator.round,
@@ -103,24 +106,17 @@ class Recorder:
                 bytes_up=coordinator.bytes_up,
                 bytes_down=coordinator.bytes_down,
                 test_loss=self._test_loss(coordinator.loss, parties),
-                **(self._measured(coordinator, parties) if self.history.measured else {}),
+                **measured,
             )
         )
         return False
 
-    def _measured(self, coordinator: Coordinator, parties: Sequence[Party]) -> dict[str, Any]:
-        """What is computed from the parties' weights."""
-        return {
-            "objective": objective(coordinator.loss, coordinator.target, parties),
-            "lyapunov": lyapunov(coordinator, parties),
-        }
-
     def _test_loss(self, loss: PredictionLoss, parties: Sequence[Party]) -> float | None:
         if self.test is None:
             return None
-        blocks, target = self.test
-        parts = [np.asarray(X @ p.weights) for X, p in zip(blocks, parties, strict=True)]
-        return float(loss.value(np.add.reduce(parts, axis=0), target).mean())
+        columns, target = self.test
+        prediction = predicted(columns, [party.weights for party in parties])
+        return float(loss.value(prediction, target).mean())
 
 
 def objective(loss: PredictionLoss, target: Array, parties: Sequence[Party]) -> float:
@@ -168,7 +164,7 @@ def _gap(weights: Array, pull: Array, terms: Terms) -> Array:
         near = np.sign(point) * np.maximum(np.abs(point) - terms.lam, 0.0)
     else:
         near = weights - (terms.lam * terms.penalty.slope(weights) + pull)
-    return weights - (near if terms.constraint is None else terms.constraint.project(near))
+    return weights - terms.project(near)
 
 
 def assumptions(parties: Sequence[Party], loss: PredictionLoss, rho: float) -> list[Assumption]:

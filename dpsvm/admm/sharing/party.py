@@ -1,35 +1,76 @@
-"""The party's side: columns and weights that never leave it."""
+"""A party, and what travels between it and the coordinator: one number per sample each way.
+
+A party never sends its columns or its weights, and never sees those of another. The coordinator
+never sends the labels; but its price, the dual variable, gives them away: labels are not protected.
+"""
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpsvm._arrays import Array
 from dpsvm._memory import Remembers
 from dpsvm.admm.sharing.columns import Columns
-from dpsvm.admm.sharing.messages import Broadcast, Contribution, Ending
+from dpsvm.admm.sharing.privacy import GaussianPerturbation
 from dpsvm.admm.sharing.steps import make_step
 from dpsvm.admm.sharing.terms import Terms
 
-Array = NDArray[np.float64]
+_COUNT = _NUMBER = 8  # bytes of a round or a party, and of a real number
+_FLAG = 1
 
 
-class Perturbation(Protocol):
-    """What a private mode does to the one thing a party reads and the one thing it sends."""
+@dataclass(frozen=True)
+class Broadcast:
+    """From the coordinator to every party, before a round.
 
-    rounds: int
-    """How many messages the noise was made for."""
+    >>> Broadcast(1, np.zeros(100), rho=0.5).nbytes
+    817
+    """
 
-    def check(self, columns: Columns, terms: Terms, party: int) -> None:
-        """Refuse columns and terms that the noise was not made for."""
+    round: int
+    price: Array  # v = y + rho (S - z), one number per sample
+    rho: float
+    keep: bool = False  # the last answers were the best so far: remember the weights behind them
 
-    def bound(self, target: Array) -> Array:
-        """The target, clipped to its public bound."""
+    @property
+    def nbytes(self) -> int:
+        """Its size on a wire, without framing."""
+        return _COUNT + self.price.nbytes + _NUMBER + _FLAG
 
-    def release(self, prediction: Array) -> Array:
-        """The prediction with noise."""
+
+@dataclass(frozen=True)
+class Contribution:
+    """From a party to the coordinator: its part of every sample's prediction, in a private mode
+    with noise.
+
+    >>> Contribution(1, 0, np.zeros(100)).nbytes
+    816
+    """
+
+    round: int
+    party: int
+    prediction: Array  # p_m = D_m x_m, one number per sample
+
+    @property
+    def nbytes(self) -> int:
+        """Its size on a wire, without framing."""
+        return 2 * _COUNT + self.prediction.nbytes
+
+
+@dataclass(frozen=True)
+class Ending:
+    """From the coordinator to every party, after the last round.
+
+    >>> Ending(20, "rounds").restore
+    False
+    """
+
+    round: int
+    reason: str  # "converged", "rounds" (there are no more), "diverged" or "stopped" (from outside)
+    restore: bool = False  # go back to the weights that were kept last
 
 
 class Party(Remembers):
@@ -64,7 +105,7 @@ class Party(Remembers):
         index: int,
         columns: Columns,
         terms: Terms,
-        perturbation: Perturbation | None = None,
+        perturbation: GaussianPerturbation | None = None,
     ) -> None:
         self.index, self.columns, self.terms = index, columns, terms
         self.perturbation = perturbation

@@ -25,12 +25,13 @@ mode "paper", with noise in sample space, and what it claims is shown as claimed
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpsvm._arrays import Array
 from dpsvm.admm.sharing.columns import Columns
 from dpsvm.admm.sharing.regularisers import Ball
 from dpsvm.admm.sharing.terms import Terms, check_positive
@@ -38,8 +39,6 @@ from dpsvm.privacy.accounting import Gaussian, bounds_on_epsilon, epsilon_of, ga
 from dpsvm.privacy.guarantee import Guarantee, check_delta, check_epsilon
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.rounding import OVER, RANGE, UP, on_grid
-
-Array = NDArray[np.float64]
 
 MODES = ("row", "column", "paper")
 """The private modes; "paper" carries no guarantee."""
@@ -200,6 +199,7 @@ _NEEDED = {
 }
 
 
+@dataclass(frozen=True)
 class GaussianPerturbation:
     """Clips a party's target to its public bound and adds Gaussian noise to its message.
 
@@ -210,37 +210,31 @@ class GaussianPerturbation:
     array([2.])
     """
 
-    def __init__(
-        self,
-        scale: float,
-        noise: Noise,
-        *,
-        made_for: Calibration | None = None,
-        rounds: int = 1,
-        target_bound: float | None = None,
-        target_norm: float | None = None,
-    ) -> None:
-        self.scale, self.rounds, self._noise = scale, rounds, noise
-        self._made_for, self._entry, self._norm = made_for, target_bound, target_norm
+    scale: float
+    noise: Noise
+    rounds: int = 1  # how many messages there may be
+    made_for: Calibration | None = None
+    target_bound: float | None = None
+    target_norm: float | None = None
 
     def check(self, columns: Columns, terms: Terms, party: int) -> None:
         """Refuse columns and terms that the noise was not made for."""
-        if self._made_for is not None:
-            self._made_for.check(columns, terms, party)
+        if self.made_for is not None:
+            self.made_for.check(columns, terms, party)
 
     def bound(self, target: Array) -> Array:
         """The target, clipped."""
-        if self._entry is not None:
-            target = np.clip(target, -self._entry, self._entry)
-        if self._norm is not None:
-            target = Ball(self._norm).project(target)
+        if self.target_bound is not None:
+            target = np.clip(target, -self.target_bound, self.target_bound)
+        if self.target_norm is not None:
+            target = Ball(self.target_norm).project(target)
         return target
 
     def release(self, prediction: Array) -> Array:
         """The prediction with noise, on a public grid."""
         if self.scale == 0.0:
             return prediction
-        return on_grid(prediction + self._noise.gaussian(self.scale, len(prediction)), self.scale)
+        return on_grid(prediction + self.noise.gaussian(self.scale, len(prediction)), self.scale)
 
 
 @dataclass(frozen=True)
@@ -313,14 +307,8 @@ class Calibration:
 
     def perturbation(self, party: int, noise: Noise) -> GaussianPerturbation:
         """What the mode does to the messages of a party."""
-        return GaussianPerturbation(
-            self.noise_scales[party],
-            noise,
-            made_for=self,
-            rounds=self.rounds,
-            target_bound=self.bounds.get("target_bound"),
-            target_norm=self.bounds.get("target_norm"),
-        )
+        clip = {name: self.bounds.get(name) for name in ("target_bound", "target_norm")}
+        return GaussianPerturbation(self.noise_scales[party], noise, self.rounds, self, **clip)
 
     @property
     def figures(self) -> dict[str, Any]:
@@ -404,15 +392,11 @@ def calibrate(
             raise ValueError(
                 f"privacy='paper' needs an epsilon of at most 1 a round, got {epsilon!r}"
             )
-        steps = [lemma_1(size, terms, given["b1"], given["c1"]) for size in sizes]
+        steps = [lemma_1(size, terms, **given) for size in sizes]
         factor = classical_noise(epsilon, delta)
     else:
-        step = (
-            row_sensitivity(mu, given["radius"], given["target_bound"], given["data_norm"])
-            if mode == "row"
-            else column_sensitivity(mu, given["column_norm"], given["target_norm"])
-        )
-        steps = [step] * len(sizes)
+        bound: Callable[..., float] = row_sensitivity if mode == "row" else column_sensitivity
+        steps = [bound(mu, **given)] * len(sizes)
         factor = math.sqrt(rounds) / gaussian_mu(epsilon, delta) * UP
     scales = tuple(step * factor for step in steps)
     for value in (*steps, *scales):

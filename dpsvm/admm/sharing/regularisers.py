@@ -16,9 +16,8 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from dpsvm._arrays import Array
 
 
 class Penalty(ABC):
@@ -49,11 +48,9 @@ class L2(Penalty):
     least_curvature = 1.0
 
     def value(self, weights: Array) -> float:
-        """The penalty."""
         return float(weights @ weights) / 2.0
 
     def slope(self, weights: Array) -> Array:
-        """Its gradient."""
         return weights
 
 
@@ -69,7 +66,6 @@ class L1(Penalty):
     least_curvature = 0.0
 
     def value(self, weights: Array) -> float:
-        """The penalty."""
         return float(np.abs(weights).sum())
 
     def slope(self, weights: Array) -> Array:
@@ -89,12 +85,10 @@ class GemanMcClure(Penalty):
     least_curvature = -0.25
 
     def value(self, weights: Array) -> float:
-        """The penalty."""
         squares = weights * weights
         return float((squares / (1.0 + squares)).sum()) / 2.0
 
     def slope(self, weights: Array) -> Array:
-        """Its gradient."""
         return weights * self.steepness(weights)
 
     def steepness(self, weights: Array) -> Array:
@@ -102,7 +96,9 @@ class GemanMcClure(Penalty):
         return np.asarray((1.0 + weights * weights) ** -2.0)
 
 
-PENALTIES = ("l2", "l1", "geman-mcclure")
+_PENALTIES: dict[str, Penalty] = {one.name: one for one in (L2(), L1(), GemanMcClure())}
+
+PENALTIES = tuple(_PENALTIES)
 """The names of the penalties."""
 
 
@@ -116,10 +112,9 @@ def make_penalty(name: str) -> Penalty:
     ...
     ValueError: penalty must be one of 'l2', 'l1', 'geman-mcclure', got 'l3'
     """
-    made: dict[str, Penalty] = {"l2": L2(), "l1": L1(), "geman-mcclure": GemanMcClure()}
-    if name not in made:
+    if name not in _PENALTIES:
         raise ValueError(f"penalty must be one of {', '.join(map(repr, PENALTIES))}, got {name!r}")
-    return made[name]
+    return _PENALTIES[name]
 
 
 @dataclass(frozen=True)

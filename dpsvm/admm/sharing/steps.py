@@ -21,20 +21,17 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.optimize import brentq
 
+from dpsvm._arrays import Array
 from dpsvm._memory import Remembers
 from dpsvm.admm.sharing.columns import Columns
-from dpsvm.admm.sharing.composite import minimise_composite
-from dpsvm.admm.sharing.quadratic import Definite, Quadratic
+from dpsvm.admm.sharing.composite import Definite, Quadratic, minimise_composite
 from dpsvm.admm.sharing.regularisers import Ball, Constraint, GemanMcClure, Penalty
-
-Array = NDArray[np.float64]
 
 _ROUNDING = 4.0 * np.finfo(np.float64).eps
 _ANCHOR = 1e-12  # of the largest eigenvalue
@@ -129,7 +126,18 @@ class BallStep(Step):
         return self.ball.project(self.columns.transposed_times(found) if wide else found)
 
 
-class CompositeStep(Step):
+class _FromLast(Step):
+    """A step that begins at the weights of the last one."""
+
+    _memory: ClassVar = ("_weights",)
+
+    def __init__(self, columns: Columns, penalty: Any, constraint: Constraint | None) -> None:
+        self.penalty, self.constraint = penalty, constraint
+        self.quadratic = Quadratic.of(columns)
+        self._weights = np.zeros(columns.n_features)
+
+
+class CompositeStep(_FromLast):
     """An l1 penalty, a constraint, or both, with the l2 penalty inside the quadratic part.
 
     >>> from dpsvm.admm.sharing.regularisers import L1
@@ -137,18 +145,11 @@ class CompositeStep(Step):
     array([2., 0.])
     """
 
-    _memory: ClassVar = ("_weights",)
-
-    def __init__(self, columns: Columns, penalty: Penalty, constraint: Constraint | None) -> None:
-        self.constraint = constraint
-        self.sparse = penalty.name == "l1"
-        self.quadratic = Quadratic.of(columns)
-        self._weights = np.zeros(columns.n_features)
-
     def solve(self, target: Array, mu: float) -> Array:
-        """The minimiser, from the weights of the last call."""
-        threshold = mu if self.sparse else 0.0
-        quadratic = self.quadratic if self.sparse else self.quadratic.shifted(mu)
+        """The minimiser."""
+        sparse = self.penalty.name == "l1"
+        threshold = mu if sparse else 0.0
+        quadratic = self.quadratic if sparse else self.quadratic.shifted(mu)
         linear = quadratic.columns.transposed_times(target)
         self._weights = minimise_composite(
             quadratic, linear, threshold, self.constraint, self._weights
@@ -156,7 +157,7 @@ class CompositeStep(Step):
         return self._weights
 
 
-class NonConvexStep(Step):
+class NonConvexStep(_FromLast):
     """The Geman-McClure penalty: a quadratic touches it from above at the last weights.
 
     x^2 / (1 + x^2) is concave in x^2, so its tangent there lies above it. Each minimiser of the sum
@@ -169,17 +170,8 @@ class NonConvexStep(Step):
     array([1., 0.])
     """
 
-    _memory: ClassVar = ("_weights",)
-
-    def __init__(
-        self, columns: Columns, penalty: GemanMcClure, constraint: Constraint | None
-    ) -> None:
-        self.penalty, self.constraint = penalty, constraint
-        self.quadratic = Quadratic.of(columns)
-        self._weights = np.zeros(columns.n_features)
-
     def solve(self, target: Array, mu: float) -> Array:
-        """A stationary point, from the weights of the last call."""
+        """A stationary point."""
         pull = self.quadratic.columns.transposed_times(target)
         weights, anchor = self._weights, _ANCHOR * self.quadratic.largest
         for _ in range(_MOST_QUADRATICS):

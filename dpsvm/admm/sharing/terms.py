@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from dpsvm._arrays import Array
 from dpsvm.admm.sharing.regularisers import Constraint, Penalty, make_penalty, real
 from dpsvm.losses import PredictionLoss
 from dpsvm.privacy.rounding import RANGE
@@ -30,46 +31,32 @@ class Terms:
     """
 
     parties: int  # M
-    C: float
-    lam: float
+    C: float = 1.0
+    lam: float = 1.0
     rho: float  # the first one, if it adapts
     kappa: float  # how much more than rho a party resists changing its contribution
-    relaxation: float  # 1 for none
+    relaxation: float = 1.0  # 1 for none
     penalty: Penalty
-    constraint: Constraint | None
+    constraint: Constraint | None = None
+
+    def __post_init__(self) -> None:
+        if not 0.0 < real(self.relaxation) < 2.0:
+            raise ValueError(f"relaxation must lie between 0 and 2, got {self.relaxation!r}")
+        if self.relaxation != 1.0 and self.kappa != self.parties:
+            raise ValueError(
+                f"relaxation = {self.relaxation:g} needs kappa = {self.parties}, the number of "
+                f"parties, got kappa = {self.kappa:g}"
+            )
+        for name in ("C", "lam", "rho"):
+            object.__setattr__(self, name, check_positive(getattr(self, name), name))
 
     @classmethod
     def of(
-        cls,
-        *,
-        parties: int,
-        rho: float,
-        C: float = 1.0,
-        lam: float = 1.0,
-        kappa: float | None = None,
-        relaxation: float = 1.0,
-        penalty: str = "l2",
-        constraint: Constraint | None = None,
+        cls, *, parties: int, kappa: float | None = None, penalty: str = "l2", **others: Any
     ) -> Terms:
         """Checked terms; ``kappa`` is the number of parties if it is not given."""
         resistance = float(parties) if kappa is None else check_positive(kappa, "kappa")
-        if not 0.0 < real(relaxation) < 2.0:
-            raise ValueError(f"relaxation must lie between 0 and 2, got {relaxation!r}")
-        if relaxation != 1.0 and resistance != parties:
-            raise ValueError(
-                f"relaxation = {relaxation:g} needs kappa = {parties}, the number of parties, "
-                f"got kappa = {resistance:g}"
-            )
-        return cls(
-            parties=parties,
-            C=check_positive(C, "C"),
-            lam=check_positive(lam, "lam"),
-            rho=check_positive(rho, "rho"),
-            kappa=resistance,
-            relaxation=float(relaxation),
-            penalty=make_penalty(penalty),
-            constraint=constraint,
-        )
+        return cls(parties=parties, kappa=resistance, penalty=make_penalty(penalty), **others)
 
     def proved_to_converge(self, loss: PredictionLoss) -> bool:
         """Whether the iteration converges for every rho: convex, and kappa at least M.
@@ -81,6 +68,10 @@ class Terms:
     def convex(self, loss: PredictionLoss) -> bool:
         """Whether the loss and the penalty are."""
         return min(loss.least_curvature, self.penalty.least_curvature) >= 0.0
+
+    def project(self, weights: Array) -> Array:
+        """The nearest point of X."""
+        return weights if self.constraint is None else self.constraint.project(weights)
 
     def mu(self, rho: float) -> float:
         """lam / (kappa rho), all that a party's step depends on besides its target."""
