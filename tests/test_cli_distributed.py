@@ -94,11 +94,17 @@ def test_a_broken_file_of_a_private_model_is_one_line(capsys):
     words = [*PLAIN["network"], *PRIVATE["network"], "--model", "model", "-q"]
     outputs(capsys, "network", *words, "train")
     document = json.loads(Path("model").read_text())
-    for change in ({"format": "a poem"}, {"model": ["svm_type c_svc"]}, {"model": 3}):
+    for change, reason in (
+        ({"format": "a poem"}, "not a private model: its format is 'a poem'"),
+        ({"coef": ["1 1:2"]}, "not a private model: coef must be 1 x 6 numbers"),
+        ({"coef": 3}, "not a private model: coef must be 1 x 6 numbers"),
+        ({"classes": ["no", "yes"]}, "its labels are no numbers"),
+        ({"classes": [0.5, 1.5]}, "a LIBSVM model file holds integer labels only"),
+    ):
         Path("broken").write_text(json.dumps(document | change))
         assert main(["predict", "test", "broken", "out"]) == 2
         err = capsys.readouterr().err
-        assert err.startswith("dpsvm predict: error: broken:")
+        assert err.startswith(f"dpsvm predict: error: broken: {reason}")
         assert err.count("\n") == 1
 
 

@@ -20,7 +20,7 @@ import dpsvm
 import dpsvm.cli.distributed
 import dpsvm.cli.distributed_flags
 import dpsvm.cli.layout
-import dpsvm.cli.linear_model
+import dpsvm.cli.models
 import dpsvm.cli.outputs
 import dpsvm.cli.wording
 import dpsvm.frank_wolfe.comparison

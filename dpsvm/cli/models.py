@@ -1,4 +1,4 @@
-"""A private model on random features, as ``dpsvm predict`` needs it."""
+"""The models that commands write beside those of LIBSVM, and how ``dpsvm predict`` reads them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from scipy import sparse
 
 from dpsvm.data import load_libsvm
 from dpsvm.privacy.estimators import BasePrivateClassifier
-from dpsvm.privacy.model_file import load_private
+from dpsvm.privacy.model_file import LinearModel, load_private, save_private, to_libsvm
+from dpsvm.svm.model import Model
 from dpsvm.svm.training import Problem
 
 
@@ -20,15 +21,6 @@ class PrivateModel:
     """A loaded estimator whose labels are numbers, as those of data files are."""
 
     estimator: BasePrivateClassifier
-
-    @staticmethod
-    def load(path: str) -> PrivateModel:
-        """Read a JSON file; one with labels that no data file can have is refused."""
-        estimator = load_private(path)
-        if estimator.classes_.dtype.kind not in "iuf":
-            labels = estimator.classes_.tolist()
-            raise ValueError(f"{path}: its labels are no numbers, as in data files: {labels}")
-        return PrivateModel(estimator)
 
     @property
     def labels(self) -> NDArray[Any]:
@@ -43,3 +35,25 @@ class PrivateModel:
     def predict(self, X: Any, *, threads: int = 1) -> NDArray[np.float64]:
         """The label of each row; the number of threads is numpy's own affair."""
         return self.estimator.predict(X).astype(np.float64)
+
+
+def load(path: str) -> Model | PrivateModel:
+    """Read a private model; one with labels that no data file can have is refused."""
+    model = load_private(path)
+    labels = getattr(model, "classes_", np.empty(0))
+    if labels.dtype.kind not in "iuf":
+        raise ValueError(f"{path}: its labels are no numbers, as in data files: {labels.tolist()}")
+    if not isinstance(model, LinearModel):
+        return PrivateModel(model)
+    try:
+        return to_libsvm(model)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def save_linear(model: Any, path: str) -> None:
+    """Write a fitted linear model: of LIBSVM's kind, or, if it is private, with its guarantee."""
+    if model.privacy_report_ is None:
+        to_libsvm(model).save(path)
+    else:
+        save_private(model, path, form="json")
