@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpsvm.privacy.accounting import Approximate, Gaussian, gaussian_mu
+from dpsvm.privacy.accounting import Approximate, Gaussian, gaussian_mu, least
 from dpsvm.privacy.guarantee import Guarantee
 from dpsvm.privacy.methods.mechanism import Mechanism, Setup
 from dpsvm.privacy.noise import Noise
@@ -28,9 +28,8 @@ class Gradient(Mechanism):
     its share of the budget.
     """
 
-    method: ClassVar[str] = "gradient"
     count_scale: float  # of the number of rows; 0 where it is public
-    composed: str = field(default="exact Gaussian composition")
+    composed: str = "exact Gaussian composition"
 
     def release(self, rows: Any, signs: Array, weights: Array, noise: Noise) -> Array:
         """Every number that is used after a step is noisy: what follows is post-processing."""
@@ -50,7 +49,7 @@ class Gradient(Mechanism):
             pull = weights * signs * setup.loss.slope(signs * np.asarray(rows @ ahead))
             if setup.rate < 1.0:
                 pull = pull * (noise.uniform(len(pull)) < setup.rate)
-            noisy = np.asarray(rows.T @ pull) + noise.gaussian(self.noise_scale, setup.dimension)
+            noisy = np.asarray(rows.T @ pull) + self.draw(noise, self.noise_scale)
             before, w = w, ahead - step * (noisy / setup.rate + setup.lam * ahead)
             if 2 * t + 1 >= setup.steps:
                 total, kept = total + w, kept + 1
@@ -135,9 +134,7 @@ def _calibrate_sampled(setup: Setup, epsilon: float, delta: float) -> Gradient:
     while cost(enough) > epsilon:
         enough *= 2.0
     too_little = enough / 2.0 if enough > 1.0 else 0.05
-    while enough - too_little > 1e-4 * enough:
-        middle = (enough + too_little) / 2.0
-        too_little, enough = (too_little, middle) if cost(middle) <= epsilon else (middle, enough)
+    enough = least(lambda scale: cost(scale) <= epsilon, too_little, enough, digits=4)
     return Gradient(
         setup=setup,
         event=Approximate(epsilon, delta),

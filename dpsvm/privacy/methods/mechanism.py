@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,7 +59,6 @@ class Setup:
 class Mechanism(ABC):
     """A calibrated release."""
 
-    method: ClassVar[str]
     setup: Setup
     event: Event  # what the release of all machines is charged as
     guarantee: Guarantee
@@ -79,6 +78,13 @@ class Mechanism(ABC):
     def machine(self, rows: Any, signs: Array, weights: Array, noise: Noise) -> Array:
         """Noisy weights of one machine."""
         raise NotImplementedError
+
+    def draw(self, noise: Noise, scale: float) -> Array:
+        """Noise of ``noise_law`` for the weights of one machine."""
+        d = self.setup.dimension
+        if self.noise_law == "spherical":
+            return noise.spherical(d, scale)
+        return noise.gaussian(scale, d) if self.noise_law == "gaussian" else noise.laplace(scale, d)
 
     @property
     @abstractmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,6 @@ class ObjectivePure(Mechanism):
     approximate minimiser.
     """
 
-    method: ClassVar[str] = "objective"
     epsilon_noise: float  # eps' of one machine
     extra: float  # n Delta, added to lam
     output_scale: float
@@ -33,10 +32,10 @@ class ObjectivePure(Mechanism):
     def machine(self, rows: Any, signs: Array, weights: Array, noise: Noise) -> Array:
         """The minimiser of the perturbed objective, its gradient certified."""
         setup = self.setup
-        term = noise.spherical(setup.dimension, self.noise_scale)
+        term = self.draw(noise, self.noise_scale)
         objective = Objective(rows, signs, weights, setup.loss, setup.lam + self.extra, term)
         w = minimise(objective, setup.tol)
-        return w + noise.spherical(setup.dimension, self.output_scale)
+        return w + self.draw(noise, self.output_scale)
 
     @property
     def weight_noise(self) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,15 +24,14 @@ Array = NDArray[np.float64]
 class ObjectiveGaussian(Mechanism):
     """A Gaussian linear term in the objective, and a little noise on its approximate minimiser."""
 
-    method: ClassVar[str] = "objective-gaussian"
     output_scale: float
 
     def machine(self, rows: Any, signs: Array, weights: Array, noise: Noise) -> Array:
         """The minimiser of the perturbed objective, its gradient certified."""
         setup = self.setup
-        term = noise.gaussian(self.noise_scale, setup.dimension)
+        term = self.draw(noise, self.noise_scale)
         w = minimise(Objective(rows, signs, weights, setup.loss, setup.lam, term), setup.tol)
-        return w + noise.gaussian(self.output_scale, setup.dimension)
+        return w + self.draw(noise, self.output_scale)
 
     @property
     def weight_noise(self) -> float:
