@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,16 +97,6 @@ class Aim:
         return epsilon_from(low, high, self.delta)
 
 
-class _Split(NamedTuple):
-    """A threshold on one statistic, compared by what it promises, then by the room around it."""
-
-    bound: float
-    room: float  # from the nearest value below to the nearest above, in standard deviations
-    threshold: float
-    at_least: bool
-    likely: str
-
-
 def choose(names: Sequence[str], with_record: Pilot, without_record: Pilot, aim: Aim) -> Rule:
     """The event that promises the largest bound; among equals the one with most room.
 
@@ -117,45 +107,46 @@ def choose(names: Sequence[str], with_record: Pilot, without_record: Pilot, aim:
     >>> rule.event, rule.likely
     ('score at least 469.5', 'with')
     """
-    columns = zip(names, with_record.statistics.T, without_record.statistics.T, strict=True)
-    rules = [_rule(name, inside, outside, aim) for name, inside, outside in columns]
+    statistics = with_record.statistics.T, without_record.statistics.T
+    rules = [
+        rule
+        for name, inside, outside in zip(names, *statistics, strict=True)
+        for rule in _rules(name, inside, outside, aim)
+    ]
     half = len(with_record.parameters) // 2
     direction = _direction(with_record.parameters[:half], without_record.parameters[:half])
     if direction is not None:
         inside = with_record.parameters[half:] @ direction
         outside = without_record.parameters[half:] @ direction
-        rules.append(_rule(LEARNED, inside, outside, aim, tuple(direction.tolist())))
+        rules += _rules(LEARNED, inside, outside, aim, tuple(direction.tolist()))
     return max(rules, key=lambda found: found[0])[1]
 
 
-def _rule(
+def _rules(
     name: str, inside: Floats, outside: Floats, aim: Aim, direction: tuple[float, ...] | None = None
-) -> tuple[tuple[float, float], Rule]:
-    """The best rule on one statistic, after what it is compared by."""
-    split = _best_split(inside, outside, aim)
-    rule = Rule(name, split.threshold, split.at_least, split.likely, direction, split.bound)
-    return split[:2], rule
+) -> Iterator[tuple[tuple[float, float], Rule]]:
+    """The best rules on one statistic, each after what it is compared by: its bound, then its room.
 
-
-def _best_split(inside: Floats, outside: Floats, aim: Aim) -> _Split:
+    Room is from the nearest value below to the nearest above, in standard deviations.
+    """
     values = np.unique(np.concatenate([inside, outside]))
     if len(values) == 1:  # nothing to tell apart
-        return _Split(0.0, 0.0, float(values[0]), True, WITH)
+        yield (0.0, 0.0), Rule(name, float(values[0]), True, WITH, direction)
+        return
     below, above = values[:-1], values[1:]
     thresholds = below / 2.0 + above / 2.0
     thresholds = np.where(thresholds > below, thresholds, above)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         spread = np.sqrt((inside.var() + outside.var()) / 2.0)
         room = np.where(spread > 0.0, (above - below) / spread, np.inf)
-    splits = []
     for likely, more, less in ((WITH, inside, outside), (WITHOUT, outside, inside)):
         for at_least in (True, False):
             side = thresholds, at_least
             bound = aim.expected(_at_least(more, *side), _at_most(less, *side))
             best = np.lexsort((room, bound))[-1]
-            found = float(bound[best]), float(room[best]), float(thresholds[best])
-            splits.append(_Split(*found, at_least, likely))
-    return max(splits, key=lambda split: split[:2])
+            promise, threshold = float(bound[best]), float(thresholds[best])
+            rule = Rule(name, threshold, at_least, likely, direction, promise)
+            yield (promise, float(room[best])), rule
 
 
 def _counts(values: Floats, thresholds: Floats, at_least: bool) -> NDArray[np.intp]:

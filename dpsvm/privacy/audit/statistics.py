@@ -106,10 +106,12 @@ def nonzeros_of(column: int) -> str:
 
 def _linear(model: Any) -> tuple[Floats, Floats]:
     """Weights [outputs, features] and intercepts [outputs or 0]."""
-    weights = model.coef_
-    weights = weights.toarray() if sp.issparse(weights) else weights
     intercepts = np.asarray(getattr(model, "intercept_", ()), dtype=np.float64).ravel()
-    return np.atleast_2d(np.asarray(weights, dtype=np.float64)), intercepts
+    return np.atleast_2d(_dense(model.coef_)), intercepts
+
+
+def _dense(part: Any) -> Floats:
+    return np.asarray(part.toarray() if sp.issparse(part) else part, dtype=np.float64)
 
 
 def _decisions(model: Any, row: Any) -> dict[str, float]:
@@ -144,11 +146,9 @@ def weights_are_sums_of_rows(model: Any, column: int) -> bool:
     """
     if not all(hasattr(model, name) for name in ("coef_", "dual_coef_", "support_vectors_")):
         return False
-    dense = [
-        np.asarray(part.toarray() if sp.issparse(part) else part, dtype=np.float64)
-        for part in (model.coef_, model.dual_coef_, model.support_vectors_)
-    ]
-    weights, coefficients, rows = dense
+    weights, coefficients, rows = map(
+        _dense, (model.coef_, model.dual_coef_, model.support_vectors_)
+    )
     if coefficients.shape[0] != 1 or rows.shape[1:] != weights.shape[1:] or not len(rows):
         return False
     combined = bool(np.allclose(coefficients @ rows, weights, rtol=1e-9, atol=1e-12))

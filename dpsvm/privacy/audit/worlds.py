@@ -47,9 +47,7 @@ class Worlds:
     @property
     def row(self) -> Any:
         """The record as rows of the same kind as the data."""
-        like = self.X[WITH]
-        row = self.record[np.newaxis].astype(like.dtype)
-        return type(like)(row) if sp.issparse(like) else row
+        return _like(self.X[WITH], self.record)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -143,7 +141,7 @@ def _natural(
     rows: Any, labels: NDArray[Any], classes: NDArray[Any], neighbouring: str, record: int | None
 ) -> Worlds:
     [place] = most_influential(rows, labels, 1) if record is None else [record]
-    x, label = _dense_row(rows, place), labels[place]
+    x, label = _flat(rows[[place]]), labels[place]
     description = f"record {place} of the data (counted from 0), labelled {label}"
     if neighbouring == "add-remove":
         kept = np.arange(len(labels)) != place
@@ -166,7 +164,7 @@ def _mislabelled(
 ) -> Worlds:
     low, high = _limits(rows, feature_range)
     label, looks = classes[0], classes[-1]
-    towards = _mean(rows[labels == looks]) - _mean(rows[labels == label])
+    towards = _flat(rows[labels == looks].mean(axis=0)) - _flat(rows[labels == label].mean(axis=0))
     nearest_to_zero = np.clip(0.0, low, high)
     x = np.where(towards > 0, high, np.where(towards < 0, low, nearest_to_zero))
     twin, column = x, None
@@ -215,7 +213,7 @@ def _worlds(
 
 def _limits(rows: Any, feature_range: tuple[ArrayLike, ArrayLike] | None) -> tuple[Floats, Floats]:
     """The range of every feature: the public one, or within it the observed one."""
-    seen_low, seen_high = (np.asarray(one, dtype=np.float64) for one in _extremes(rows))
+    seen_low, seen_high = _flat(rows.min(axis=0)), _flat(rows.max(axis=0))
     if feature_range is None:
         return seen_low, seen_high
     try:
@@ -239,18 +237,7 @@ def _limits(rows: Any, feature_range: tuple[ArrayLike, ArrayLike] | None) -> tup
     return low, high
 
 
-def _extremes(rows: Any) -> tuple[Any, Any]:
-    if sp.issparse(rows):
-        return rows.min(axis=0).toarray().ravel(), rows.max(axis=0).toarray().ravel()
-    return rows.min(axis=0), rows.max(axis=0)
-
-
-def _mean(rows: Any) -> Floats:
-    return np.asarray(rows.mean(axis=0), dtype=np.float64).ravel()
-
-
-def _dense_row(rows: Any, place: int) -> Floats:
-    row = rows[[place]]
+def _flat(row: Any) -> Floats:
     return np.asarray(row.toarray() if sp.issparse(row) else row, dtype=np.float64).ravel()
 
 
@@ -301,16 +288,14 @@ def influences(rows: Any, labels: NDArray[Any]) -> Floats:
     ones = np.ones((len(target), 1))
     sparse = sp.issparse(rows)
     full: Any = sp.csr_array(sp.hstack([rows, ones])) if sparse else np.hstack([rows, ones])
+    times = full.multiply if sparse else full.__mul__
     if full.shape[1] > _WIDE:
-        squares = np.asarray(full.multiply(full).sum(axis=0) if sparse else (full**2).sum(axis=0))
-        inverse = 1.0 / (squares.ravel() + 1.0)
-        projected = full.multiply(inverse) if sparse else full * inverse
+        projected = times(1.0 / (np.asarray(times(full).sum(axis=0)).ravel() + 1.0))
     else:
         gram = full.T @ full
         gram = gram.toarray() if sparse else gram
         projected = full @ np.linalg.inv(gram + np.eye(full.shape[1]))
-    product = full.multiply(projected) if sparse else full * projected
-    leverage = np.asarray(product.sum(axis=1)).ravel().clip(0.0, 1.0 - 1e-9)
+    leverage = np.asarray(times(projected).sum(axis=1)).ravel().clip(0.0, 1.0 - 1e-9)
     fitted = np.asarray(projected @ (full.T @ target)).ravel()
     moved: Floats = np.abs(target - fitted) * leverage / (1.0 - leverage)
     return moved
