@@ -553,15 +553,13 @@ def public_classes(classes: ArrayLike | None) -> NDArray[Any]:
 def _codes(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
     """Each label's position in classes; ValueError names one that is not there."""
     positions = {label: code for code, label in enumerate(classes.tolist())}
-    codes = np.empty(len(labels), dtype=np.intp)
-    for i, label in enumerate(labels.tolist()):
-        code = positions.get(label)
-        if code is None:
-            raise ValueError(
-                f"y holds the label {label!r}, which is not in classes = {classes.tolist()!r}"
-            )
-        codes[i] = code
-    return codes
+    codes = [positions.get(label) for label in labels.tolist()]
+    if None in codes:
+        unknown = labels.tolist()[codes.index(None)]
+        raise ValueError(
+            f"y holds the label {unknown!r}, which is not in classes = {classes.tolist()!r}"
+        )
+    return np.array(codes, dtype=np.intp)
 
 
 def _signs(codes: NDArray[np.intp], n_classes: int) -> Array:

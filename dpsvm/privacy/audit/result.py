@@ -108,18 +108,13 @@ class AuditResult:
     @property
     def unbounded(self) -> bool:
         """Whether no epsilon holds: the event happens in one world and cannot in the other."""
-        hits = self.hits
+        likely, level = self.hits[self.rule.likely], (1.0 - self.confidence) / 2.0
         return (
             self.impossible is not None
-            and hits[self.rare] == 0
-            and hits[self.rule.likely] > 0
-            and self._likely_at_least > self.delta
+            and self.hits[self.rare] == 0
+            and likely > 0
+            and float(probability_at_least(likely, self.runs, level)) > self.delta
         )
-
-    @property
-    def _likely_at_least(self) -> float:
-        level = (1.0 - self.confidence) / 2.0
-        return float(probability_at_least(self.hits[self.rule.likely], self.runs, level))
 
     @property
     def refuted(self) -> bool | None:
