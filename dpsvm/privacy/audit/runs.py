@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from multiprocessing import resource_tracker
 from typing import Any
 
@@ -36,15 +37,15 @@ class Trainer:
     worlds: Worlds
     meter: Meter
     random_state: int
-    base: int = field(init=False)
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def _base(self) -> int:
         [base] = np.random.SeedSequence(self.random_state).generate_state(1)
-        object.__setattr__(self, "base", int(base))
+        return int(base)
 
     def seed(self, world: str, number: int) -> int:
         """The seed of a run; all runs of an audit have different ones."""
-        return (self.base + _STRIDE * (2 * number + (world == WITHOUT))) % _SEEDS
+        return (self._base + _STRIDE * (2 * number + (world == WITHOUT))) % _SEEDS
 
     def fit(self, world: str, number: int) -> Any:
         """The model that one run releases; ValueError, naming the run, if the fit fails."""

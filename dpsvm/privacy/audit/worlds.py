@@ -12,6 +12,8 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
+from dpsvm.privacy.guarantee import OF_RECORDS, check_neighbouring
+
 Floats = NDArray[np.float64]
 
 WITH, WITHOUT = "with", "without"
@@ -20,7 +22,7 @@ WITH, WITHOUT = "with", "without"
 CANARIES = ("mislabelled", "natural", "unique-feature")
 """The records that an audit knows how to make or find."""
 
-NEIGHBOURING = ("add-remove", "replace")
+NEIGHBOURING = OF_RECORDS
 """The relations between neighbouring data sets that can be audited record by record."""
 
 _WIDE = 1000  # features beyond which influence is estimated one feature at a time
@@ -40,7 +42,6 @@ class Worlds:
     record: Floats
     label: Any
     description: str
-    neighbouring: str
     column: int | None = None
     """The feature that no other record has."""
 
@@ -85,9 +86,7 @@ def make_worlds(
     (array([0, 1]), 'record 1 of the data (counted from 0), labelled 0')
     """
     rows, labels = _checked(X, y)
-    if neighbouring not in NEIGHBOURING:
-        known = " or ".join(map(repr, NEIGHBOURING))
-        raise ValueError(f"neighbouring must be {known}, got {neighbouring!r}")
+    check_neighbouring(neighbouring, NEIGHBOURING)
     if record is not None and not 0 <= record < len(labels):
         raise ValueError(f"record must be from 0 to {len(labels) - 1}, got {record!r}")
     if canary is not None and not isinstance(canary, str):
@@ -134,7 +133,7 @@ def _own(
         place = 0 if record is None else record
         inside, outside = _replaced(rows, labels, place, x, label), (rows, labels)
         description += f", in place of record {place}"
-    return _worlds(inside, outside, x, label, description, neighbouring)
+    return _worlds(inside, outside, x, label, description)
 
 
 def _natural(
@@ -150,7 +149,7 @@ def _natural(
         other = classes[-1] if label != classes[-1] else classes[0]
         outside = _replaced(rows, labels, place, x, other)
         description += f"; without it, the same row labelled {other}"
-    return _worlds((rows, labels), outside, x, label, description, neighbouring)
+    return _worlds((rows, labels), outside, x, label, description)
 
 
 def _mislabelled(
@@ -188,7 +187,7 @@ def _mislabelled(
         description += f"; without it, the same row labelled {looks}"
         if column is not None:
             description += f" and 0 in feature {column + 1}"
-    return _worlds(inside, outside, x, label, description, neighbouring, column)
+    return _worlds(inside, outside, x, label, description, column)
 
 
 def _worlds(
@@ -197,7 +196,6 @@ def _worlds(
     record: Floats,
     label: Any,
     description: str,
-    neighbouring: str,
     column: int | None = None,
 ) -> Worlds:
     return Worlds(
@@ -206,7 +204,6 @@ def _worlds(
         record=record,
         label=label.item() if isinstance(label, np.generic) else label,
         description=description,
-        neighbouring=neighbouring,
         column=column,
     )
 
