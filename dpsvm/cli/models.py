@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from dpsvm._arrays import Array
 from dpsvm.data import load_libsvm
 from dpsvm.privacy.estimators import BasePrivateClassifier
 from dpsvm.privacy.model_file import LinearModel, load_private, save_private, to_libsvm
@@ -32,7 +33,7 @@ class PrivateModel:
         X, y = load_libsvm(path, n_features=int(self.estimator.n_features_in_))
         return Problem(sparse.csr_array(X), y)
 
-    def predict(self, X: Any, *, threads: int = 1) -> NDArray[np.float64]:
+    def predict(self, X: Any, *, threads: int = 1) -> Array:
         """The label of each row; the number of threads is numpy's own affair."""
         return self.estimator.predict(X).astype(np.float64)
 

@@ -33,9 +33,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import log_ndtr
 
+from dpsvm._arrays import Array
 from dpsvm.privacy.guarantee import check_delta, check_epsilon
 
 ORDERS: tuple[float, ...] = (
@@ -60,7 +61,7 @@ class Pure:
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
 
-    def rdp(self, orders: ArrayLike) -> NDArray[np.float64]:
+    def rdp(self, orders: ArrayLike) -> Array:
         """Renyi divergences of randomised response, the worst of all epsilon-private releases."""
         order = np.asarray(orders, np.float64)
         yes, no = -np.logaddexp(0.0, -self.epsilon), -np.logaddexp(0.0, self.epsilon)
@@ -97,7 +98,7 @@ class Gaussian:
     def __post_init__(self) -> None:
         object.__setattr__(self, "mu", check_epsilon(self.mu, "mu"))
 
-    def rdp(self, orders: ArrayLike) -> NDArray[np.float64]:
+    def rdp(self, orders: ArrayLike) -> Array:
         """Renyi divergences of two Gaussians that lie mu standard deviations apart."""
         return np.asarray(orders, np.float64) * (self.mu**2 / 2)
 
@@ -115,7 +116,7 @@ class ZCdp:
     def __post_init__(self) -> None:
         object.__setattr__(self, "rho", check_epsilon(self.rho, "rho"))
 
-    def rdp(self, orders: ArrayLike) -> NDArray[np.float64]:
+    def rdp(self, orders: ArrayLike) -> Array:
         """Its Renyi divergences, by definition."""
         return np.asarray(orders, np.float64) * self.rho
 
@@ -151,7 +152,7 @@ class Folded:
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)!r}")
 
-    def rdp(self, orders: ArrayLike) -> NDArray[np.float64]:
+    def rdp(self, orders: ArrayLike) -> Array:
         """Renyi divergences, from the moments of a folded normal variable."""
         more = np.asarray(orders, np.float64) - 1
         folded = math.log(2) + log_ndtr(more * self.mu)
@@ -185,7 +186,7 @@ class Rdp:
             if not value >= 0:
                 raise ValueError(f"a divergence must be a number from 0 on, got {value!r}")
 
-    def rdp(self, orders: ArrayLike) -> NDArray[np.float64]:
+    def rdp(self, orders: ArrayLike) -> Array:
         """The divergences at orders that must be among its own."""
         known = dict(zip(self.orders, self.values, strict=True))
         return np.array([known[order] for order in np.asarray(orders, np.float64).tolist()])

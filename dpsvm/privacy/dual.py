@@ -23,12 +23,10 @@ from itertools import islice
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpsvm._arrays import Array
 from dpsvm.losses import Hinge, Loss
 from dpsvm.privacy.minimiser import CertificateError, Objective, newton, products
-
-Array = NDArray[np.float64]
 
 MAX_ROUNDS = 100
 _UNIT = 2.0**-53

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dpsvm._arrays import Array
 from dpsvm._sklearn import one_of
 from dpsvm.losses import LOSSES, Loss, make_loss
 from dpsvm.privacy.accountant import BudgetAccountant
@@ -23,8 +24,6 @@ from dpsvm.privacy.plan import PrivacyPlan, automatic_C, noise_of
 from dpsvm.privacy.preparation import Preparation, RandomFourierFeatures, clip_rows
 from dpsvm.privacy.release import Price, PrivateEstimator, Release, tell
 from dpsvm.rows import core_rows
-
-Array = NDArray[np.float64]
 
 _WITHHELD = (
     "iteration counts, gradient norms, objective values, training scores, the number of rows "

@@ -20,6 +20,7 @@ from scipy import sparse
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
+from dpsvm._arrays import Array
 from dpsvm._streams import atomic_write, compressor, open_text
 from dpsvm.privacy.estimators import (
     BasePrivateClassifier,
@@ -60,8 +61,8 @@ class LinearModel:
         self,
         estimator: str,
         classes: NDArray[Any] | None,
-        coef: NDArray[np.float64],
-        intercept: NDArray[np.float64],
+        coef: Array,
+        intercept: Array,
         guarantee: Guarantee | None,
     ) -> None:
         self.estimator = estimator
@@ -73,7 +74,7 @@ class LinearModel:
         self.message_epsilon_ = getattr(messages, "epsilon", None)
         self.message_delta_ = getattr(messages, "delta", None)
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Array:
         """One number per row; of a classifier positive for ``classes_[1]``."""
         rows = check_array(X, accept_sparse="csr", dtype=np.float64)
         return np.asarray(rows @ self.coef_[0] + self.intercept_)
@@ -292,9 +293,7 @@ def _classes(given: Any) -> NDArray[Any]:
     return public_classes(given)
 
 
-def _weights(
-    document: dict[str, Any], n_classes: int, n_weights: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _weights(document: dict[str, Any], n_classes: int, n_weights: int) -> tuple[Array, Array]:
     """Coefficients and intercepts of the machines, one for two classes."""
     machines = 1 if n_classes == 2 else n_classes
     coef = _reals(document["coef"], (machines, n_weights), "coef")
@@ -316,7 +315,7 @@ def _guarantee(report: dict[str, Any]) -> Guarantee | None:
     return Guarantee(check_epsilon(report["epsilon"]), delta, relation, covers, seeded)
 
 
-def _reals(value: Any, shape: tuple[int, ...], name: str) -> NDArray[np.float64]:
+def _reals(value: Any, shape: tuple[int, ...], name: str) -> Array:
     """Nested lists of finite numbers, of a shape, as an array."""
     rows = value if len(shape) == 2 else [value]
     width = shape[-1]

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpsvm._arrays import Array
 from dpsvm.privacy.audit.bounds import epsilon_from, probability_at_least, probability_at_most
 from dpsvm.privacy.audit.worlds import WITH, WITHOUT
-
-Floats = NDArray[np.float64]
 
 LEARNED = "weights along the direction that parts the pilot runs"
 """The statistic whose direction comes from the pilot runs themselves."""
@@ -47,7 +46,7 @@ class Rule:
         """The event in words."""
         return f"{self.statistic} {'at least' if self.at_least else 'below'} {self.threshold:.6g}"
 
-    def count(self, values: Floats) -> int:
+    def count(self, values: Array) -> int:
         """How often the event happened."""
         above = int(np.count_nonzero(values >= self.threshold))
         return above if self.at_least else len(values) - above
@@ -67,11 +66,11 @@ class Rule:
 class Pilot:
     """What was measured in one world: statistics [runs, names], parameters [runs, p]."""
 
-    statistics: Floats
-    parameters: Floats
+    statistics: Array
+    parameters: Array
 
     @staticmethod
-    def of(statistics: Floats) -> Pilot:
+    def of(statistics: Array) -> Pilot:
         """Statistics alone."""
         return Pilot(statistics, np.empty((len(statistics), 0)))
 
@@ -84,7 +83,7 @@ class Aim:
     delta: float
     confidence: float
 
-    def expected(self, likely: Floats, rare: Floats) -> Floats:
+    def expected(self, likely: Array, rare: Array) -> Array:
         """The bound if the event happens as often as its two probabilities say.
 
         >>> aim = Aim(runs=8000, delta=0.0, confidence=0.95)
@@ -123,7 +122,7 @@ def choose(names: Sequence[str], with_record: Pilot, without_record: Pilot, aim:
 
 
 def _rules(
-    name: str, inside: Floats, outside: Floats, aim: Aim, direction: tuple[float, ...] | None = None
+    name: str, inside: Array, outside: Array, aim: Aim, direction: tuple[float, ...] | None = None
 ) -> Iterator[tuple[tuple[float, float], Rule]]:
     """The best rules on one statistic, each after what it is compared by: its bound, then its room.
 
@@ -149,19 +148,19 @@ def _rules(
             yield (promise, float(room[best])), rule
 
 
-def _counts(values: Floats, thresholds: Floats, at_least: bool) -> NDArray[np.intp]:
+def _counts(values: Array, thresholds: Array, at_least: bool) -> NDArray[np.intp]:
     """How many values are on one side of each threshold."""
     below = np.searchsorted(np.sort(values), thresholds)
     return len(values) - below if at_least else below
 
 
-def _at_least(values: Floats, thresholds: Floats, at_least: bool) -> Floats:
+def _at_least(values: Array, thresholds: Array, at_least: bool) -> Array:
     """The chance of a value on one side of each threshold, less a standard error."""
     ends = probability_at_least(np.arange(len(values) + 1), len(values), _DOUBT)
     return ends[_counts(values, thresholds, at_least)]
 
 
-def _at_most(values: Floats, thresholds: Floats, at_least: bool) -> Floats:
+def _at_most(values: Array, thresholds: Array, at_least: bool) -> Array:
     """The chance of a value on one side of each threshold and a standard error.
 
     Values of which none is beyond a threshold do not show how rare such a value is, and the first
@@ -182,7 +181,7 @@ def _at_most(values: Floats, thresholds: Floats, at_least: bool) -> Floats:
     return np.where((beyond > 0.0) & np.isfinite(falling), falling, chances)
 
 
-def _direction(inside: Floats, outside: Floats) -> Floats | None:
+def _direction(inside: Array, outside: Array) -> Array | None:
     """Fisher's direction with a shrunken covariance; None where the means do not differ."""
     if not inside.size:
         return None
@@ -195,5 +194,5 @@ def _direction(inside: Floats, outside: Floats) -> Floats | None:
         return None
     diagonal = np.diag_indices_from(covariance)
     covariance[diagonal] += _SHRINK * covariance[diagonal].mean() or 1.0
-    direction: Floats = np.linalg.solve(covariance, difference)
+    direction: Array = np.linalg.solve(covariance, difference)
     return direction / np.linalg.norm(direction)

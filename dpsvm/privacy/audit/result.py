@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpsvm._arrays import Array
 from dpsvm.privacy.audit.bounds import epsilon_at_least, probability_at_least
 from dpsvm.privacy.audit.choice import Rule
 from dpsvm.privacy.audit.worlds import WITH, WITHOUT
@@ -19,8 +20,6 @@ from dpsvm.report.picture import canvas, legend
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-Floats = NDArray[np.float64]
 
 WIDTH = 80
 _MARGIN = 12
@@ -53,7 +52,7 @@ class AuditResult:
     neighbouring: str
     confidence: float
     rule: Rule
-    values: dict[str, Floats] = field(repr=False)
+    values: dict[str, Array] = field(repr=False)
     """The statistic in every test run, by world: ``with`` and ``without`` the record."""
     pilot_runs: int
     """Runs of each world on which the rule was chosen."""
@@ -148,7 +147,7 @@ class AuditResult:
     def _sure(self) -> str:
         return f"{100 * self.confidence:.10g}% confidence"
 
-    def histogram(self, bins: int) -> tuple[Floats, dict[str, NDArray[np.intp]]]:
+    def histogram(self, bins: int) -> tuple[Array, dict[str, NDArray[np.intp]]]:
         """Edges, and how many values of each world lie between them.
 
         The few values far out are counted at the ends, and the threshold is within.

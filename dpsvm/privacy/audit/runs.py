@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from joblib.externals.loky.backend import resource_tracker as loky_resource_tracker
-from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
@@ -22,7 +21,6 @@ from dpsvm.privacy.audit.choice import Rule
 from dpsvm.privacy.audit.statistics import Meter
 from dpsvm.privacy.audit.worlds import WITHOUT, Worlds
 
-Floats = NDArray[np.float64]
 Factory = Callable[[int], Any]
 
 _SEEDS = 2**32  # what numpy's RandomState takes

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats = NDArray[np.float64]
-Statistic = Callable[[Any, Floats], ArrayLike]
+from dpsvm._arrays import Array
+
+Statistic = Callable[[Any, Array], ArrayLike]
 
 _LARGEST = 1e300  # so that the difference of two values is a number
 _MOST_PARAMETERS = 2048
@@ -30,7 +31,7 @@ class Meter:
 
     row: Any
     """The record as the model takes rows, [1, features]."""
-    record: Floats
+    record: Array
     """The same, [features]."""
     column: int | None = None
     """The feature that only the record has."""
@@ -104,13 +105,13 @@ def nonzeros_of(column: int) -> str:
     return f"number of nonzeros in the weight of feature {column + 1}"
 
 
-def _linear(model: Any) -> tuple[Floats, Floats]:
+def _linear(model: Any) -> tuple[Array, Array]:
     """Weights [outputs, features] and intercepts [outputs or 0]."""
     intercepts = np.asarray(getattr(model, "intercept_", ()), dtype=np.float64).ravel()
     return np.atleast_2d(_dense(model.coef_)), intercepts
 
 
-def _dense(part: Any) -> Floats:
+def _dense(part: Any) -> Array:
     return np.asarray(part.toarray() if sp.issparse(part) else part, dtype=np.float64)
 
 

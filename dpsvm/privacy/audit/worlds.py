@@ -12,9 +12,8 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
+from dpsvm._arrays import Array
 from dpsvm.privacy.guarantee import OF_RECORDS, check_neighbouring
-
-Floats = NDArray[np.float64]
 
 WITH, WITHOUT = "with", "without"
 """The two worlds."""
@@ -39,7 +38,7 @@ class Worlds:
 
     X: dict[str, Any]
     y: dict[str, NDArray[Any]]
-    record: Floats
+    record: Array
     label: Any
     description: str
     column: int | None = None
@@ -193,7 +192,7 @@ def _mislabelled(
 def _worlds(
     inside: tuple[Any, NDArray[Any]],
     outside: tuple[Any, NDArray[Any]],
-    record: Floats,
+    record: Array,
     label: Any,
     description: str,
     column: int | None = None,
@@ -208,7 +207,7 @@ def _worlds(
     )
 
 
-def _limits(rows: Any, feature_range: tuple[ArrayLike, ArrayLike] | None) -> tuple[Floats, Floats]:
+def _limits(rows: Any, feature_range: tuple[ArrayLike, ArrayLike] | None) -> tuple[Array, Array]:
     """The range of every feature: the public one, or within it the observed one."""
     seen_low, seen_high = _flat(rows.min(axis=0)), _flat(rows.max(axis=0))
     if feature_range is None:
@@ -234,11 +233,11 @@ def _limits(rows: Any, feature_range: tuple[ArrayLike, ArrayLike] | None) -> tup
     return low, high
 
 
-def _flat(row: Any) -> Floats:
+def _flat(row: Any) -> Array:
     return np.asarray(row.toarray() if sp.issparse(row) else row, dtype=np.float64).ravel()
 
 
-def _like(rows: Any, x: Floats) -> Any:
+def _like(rows: Any, x: Array) -> Any:
     row = x[np.newaxis].astype(rows.dtype)
     return type(rows)(row) if sp.issparse(rows) else row
 
@@ -249,12 +248,12 @@ def _stacked(parts: list[Any]) -> Any:
     return np.vstack(parts)
 
 
-def _added(rows: Any, labels: NDArray[Any], x: Floats, label: Any) -> tuple[Any, NDArray[Any]]:
+def _added(rows: Any, labels: NDArray[Any], x: Array, label: Any) -> tuple[Any, NDArray[Any]]:
     return _stacked([rows, _like(rows, x)]), np.append(labels, _label_like(labels, label))
 
 
 def _replaced(
-    rows: Any, labels: NDArray[Any], place: int, x: Floats, label: Any
+    rows: Any, labels: NDArray[Any], place: int, x: Array, label: Any
 ) -> tuple[Any, NDArray[Any]]:
     one = _label_like(labels, label)
     changed = labels.astype(np.result_type(labels, one))
@@ -272,7 +271,7 @@ def _label_like(labels: NDArray[Any], label: Any) -> NDArray[Any]:
     return found
 
 
-def influences(rows: Any, labels: NDArray[Any]) -> Floats:
+def influences(rows: Any, labels: NDArray[Any]) -> Array:
     """How far removing each record moves a least-squares fit to the labels, at that record.
 
     A stand-in for the estimator that is audited: cheap, and right about which records are odd.
@@ -294,7 +293,7 @@ def influences(rows: Any, labels: NDArray[Any]) -> Floats:
         projected = full @ np.linalg.inv(gram + np.eye(full.shape[1]))
     leverage = np.asarray(times(projected).sum(axis=1)).ravel().clip(0.0, 1.0 - 1e-9)
     fitted = np.asarray(projected @ (full.T @ target)).ravel()
-    moved: Floats = np.abs(target - fitted) * leverage / (1.0 - leverage)
+    moved: Array = np.abs(target - fitted) * leverage / (1.0 - leverage)
     return moved
 
 

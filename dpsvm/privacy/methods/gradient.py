@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpsvm._arrays import Array
 from dpsvm.privacy.accounting import Approximate, Event, Gaussian, gaussian_mu, least
 from dpsvm.privacy.guarantee import Guarantee
 from dpsvm.privacy.methods.mechanism import Mechanism, Setup
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.rounding import UP, on_grid
-
-Array = NDArray[np.float64]
 
 _COUNT_SHARE = 0.01  # of mu^2, for the number of rows
 

@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpsvm._arrays import Array
 from dpsvm.losses import Loss
 from dpsvm.privacy.accounting import Event
 from dpsvm.privacy.guarantee import OF_RECORDS, Guarantee, check_neighbouring
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.rounding import on_grid
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)

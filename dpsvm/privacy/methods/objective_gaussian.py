@@ -6,9 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from dpsvm._arrays import Array
 from dpsvm.privacy import accounting
 from dpsvm.privacy.accounting import Event, Folded
 from dpsvm.privacy.guarantee import Guarantee
@@ -16,8 +14,6 @@ from dpsvm.privacy.methods.mechanism import Mechanism, Setup, smoothness
 from dpsvm.privacy.minimiser import Objective, minimise
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.rounding import COVERING_SHARE, UP
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpsvm._arrays import Array
 from dpsvm.losses import Hinge
 from dpsvm.privacy.accounting import Gaussian, Pure, gaussian_mu
 from dpsvm.privacy.dual import solve_hinge
@@ -17,8 +17,6 @@ from dpsvm.privacy.methods.mechanism import Mechanism, Setup
 from dpsvm.privacy.minimiser import Objective, minimise
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.rounding import UP
-
-Array = NDArray[np.float64]
 
 _GAP_SHARE = 0.01  # sqrt(2 g) / C for the hinge: its inexact minimiser adds twice that to C L
 

@@ -1,0 +1,8 @@
+"""What annotations call an array of real numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
