@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dp_accounting_prices import dp_accounting_epsilon
 from scipy.stats import binom, chi2, kstest
 from sharing_problems import make_problem, members, solve, weights
 from statistical import LEVEL
@@ -26,7 +27,7 @@ from dpsvm.admm.sharing.privacy import (
 from dpsvm.admm.sharing.regularisers import L1, L2, Ball
 from dpsvm.admm.sharing.steps import make_step
 from dpsvm.losses import make_prediction_loss
-from dpsvm.privacy.accounting import Gaussian, dp_accounting_epsilon, epsilon_of
+from dpsvm.privacy.accounting import Gaussian, epsilon_of
 from dpsvm.privacy.noise import Noise
 
 ROW = PublicBounds(data_norm=1.0, radius=1.5, target_bound=2.0)

@@ -99,9 +99,15 @@ def test_a_broken_file_of_a_private_model_is_one_line(capsys: pytest.CaptureFixt
     words = [*PLAIN["network"], *PRIVATE["network"], "--model", "model", "-q"]
     outputs(capsys, "network", *words, "train")
     document = json.loads(Path("model").read_text())
-    for change in ({"format": "a poem"}, {"model": ["svm_type c_svc"]}, {"model": 3}):
+    for change, reason in (
+        ({"format": "a poem"}, "not a private model: its format is 'a poem'"),
+        ({"coef": ["1 1:2"]}, "not a private model: coef must be 1 x 6 numbers"),
+        ({"coef": 3}, "not a private model: coef must be 1 x 6 numbers"),
+        ({"classes": ["no", "yes"]}, "its labels are no numbers"),
+        ({"classes": [0.5, 1.5]}, "a LIBSVM model file holds integer labels only"),
+    ):
         Path("broken").write_text(json.dumps(document | change))
-        assert refusal(capsys, "predict", "test", "broken", "out").startswith("broken:")
+        assert refusal(capsys, "predict", "test", "broken", "out").startswith(f"broken: {reason}")
 
 
 @every

@@ -257,14 +257,14 @@ def a_seed_marks_the_guarantee(case: Case, tmp_path: Any) -> None:
     told = [one for one in caught if "random_state makes the noise" in str(one.message)]
     assert len(told) == 1
     assert told[0].filename == __file__
-    for model in (seeded, *copies_of(seeded, tmp_path)):
+    for model in (seeded, *copies_of(seeded, tmp_path), from_file(seeded, tmp_path)):
         marked = guarantee_of(model)
         assert marked.seeded
         assert "from a seed" in str(marked)
         assert model.privacy_report_["guarantee"] == str(marked)
         assert model.privacy_report_["seeded"] is True
     plain = case.fitted()
-    for model in (plain, *copies_of(plain, tmp_path)):
+    for model in (plain, *copies_of(plain, tmp_path), from_file(plain, tmp_path)):
         assert not guarantee_of(model).seeded
         assert "seed" not in model.privacy_report_["guarantee"]
         assert model.privacy_report_["seeded"] is False
@@ -360,9 +360,27 @@ def copies_of(model: Any, tmp_path: Any) -> list[Any]:
     buffer.seek(0)
     found = [pickle.loads(pickle.dumps(model)), joblib.load(buffer), copy.deepcopy(model)]
     if isinstance(model, (PrivateSVC, PrivateLogisticRegression)):
-        save_private(model, tmp_path / "model.json", form="json")
-        found.append(load_private(tmp_path / "model.json"))
+        found.append(from_file(model, tmp_path))
     return found
+
+
+def from_file(model: Any, tmp_path: Any) -> Any:
+    save_private(model, tmp_path / "model.json", form="json")
+    return load_private(tmp_path / "model.json")
+
+
+@every_case
+def test_a_file_keeps_the_model_and_its_guarantee(case: Case, tmp_path: Any) -> None:
+    model = case.fitted(random_state=0)
+    loaded = from_file(model, tmp_path)
+    assert loaded.privacy_report_ == model.privacy_report_
+    assert loaded.n_features_in_ == model.n_features_in_
+    names = ("privacy_guarantee_", "epsilon_", "delta_", "neighbouring_")
+    for name in (*names, "message_guarantee_", "message_epsilon_", "message_delta_"):
+        assert getattr(loaded, name, None) == getattr(model, name, None)
+    assert np.array_equal(np.ravel(loaded.coef_), np.ravel(model.coef_))
+    assert np.array_equal(np.ravel(loaded.intercept_), np.ravel(model.intercept_))
+    assert np.allclose(loaded.predict(X), model.predict(X), rtol=1e-12)
 
 
 def numbers_of(value: Any, seen: set[int] | None = None) -> set[float]:
@@ -633,7 +651,7 @@ MUTANTS: list[tuple[Callable[..., None], Mutant, tuple[str, ...]]] = [
     (a_refusal_leaves_no_charge, draws_before_it_charges, ALL),
     (a_seed_marks_the_guarantee, forgets_that_noise_was_seeded, ALL),
     (a_seed_marks_the_guarantee, says_nothing_of_a_seed, ALL),
-    (a_seed_marks_the_guarantee, loads_a_guarantee_without_its_mark, SVMS),
+    (a_seed_marks_the_guarantee, loads_a_guarantee_without_its_mark, ALL),
     (states_an_epsilon_for_what_it_covers, calls_messages_the_model, WATCHING[:1]),
     (states_an_epsilon_for_what_it_covers, adds_next_to_no_noise, STATING),
     (keeps_nothing_without_noise, tells_a_loss, ALL),

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dp_accounting_prices import dp_accounting_epsilon
 from frank_wolfe_problems import make_lasso, split
 from scipy import sparse
 from scipy.special import log_softmax
@@ -40,7 +41,7 @@ from dpsvm.frank_wolfe.privacy import (
 from dpsvm.frank_wolfe.sketches import Sketch
 from dpsvm.frank_wolfe.theory import DistributedSizes
 from dpsvm.privacy import BudgetAccountant, BudgetError
-from dpsvm.privacy.accounting import Gaussian, Pure, ZCdp, dp_accounting_epsilon, epsilon_of
+from dpsvm.privacy.accounting import Gaussian, Pure, ZCdp, epsilon_of
 from dpsvm.privacy.audit.bounds import epsilon_at_least
 from dpsvm.privacy.noise import Noise
 from dpsvm.warnings import PrivacyLeakWarning

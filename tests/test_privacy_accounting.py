@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from dp_accounting_prices import dp_accounting_epsilon
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
@@ -19,7 +20,6 @@ from dpsvm.privacy.accounting import (
     ZCdp,
     bounds_on_epsilon,
     calibrate,
-    dp_accounting_epsilon,
     epsilon_of,
     gaussian_delta,
     gaussian_epsilon,

@@ -16,7 +16,9 @@ from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
 
 from dpsvm._streams import is_json
+from dpsvm.admm import NetworkADMM
 from dpsvm.data import dump_libsvm
+from dpsvm.frank_wolfe import FrankWolfeLasso
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.estimators import PrivateLogisticRegression, PrivateSVC
 from dpsvm.privacy.methods import METHODS
@@ -303,6 +305,7 @@ def reported(name, value):
         (changed("feature_names", ["a"]), "feature_names must be 4 names"),
         (changed("report", []), "report is no JSON object"),
         (changed("parameters", {}), "parameters must be C, batch_rate"),
+        (without("parameters"), "'parameters' is missing"),
         (parameter("gamma", -1.0), "gamma"),
         (parameter("epsilon", 0), "epsilon must be a finite number above 0, got 0"),
         (parameter("kernel", "poly"), "kernel"),
@@ -311,6 +314,7 @@ def reported(name, value):
         (reported("epsilon", None), "epsilon must be a finite number above 0, got None"),
         (reported("delta", 1), "delta must be a number from 0 to 1"),
         (reported("neighbouring", "none"), "neighbouring must be"),
+        (reported("covers", "all"), "covers must be 'model' or 'messages', got 'all'"),
         (reported("noise_scale", "much"), "noise_scale must be a number"),
         (reported("public", {}), "'C' is missing"),
     ],
@@ -327,6 +331,55 @@ def test_a_malformed_json_model_is_an_error_with_file_and_reason(
         load_private(path)
     assert str(caught.value).startswith(f"{path}: not a private model: ")
     assert reason in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (without("classes"), "'classes' is missing"),
+        (changed("classes", [0, 1, 2]), "NetworkADMM tells two classes apart, got [0, 1, 2]"),
+        (changed("classes", [0, 0]), "classes must not hold a label twice"),
+        (changed("estimator", 3), "estimator must be a name, got 3"),
+        (changed("estimator", ["a"]), "estimator must be a name, got ['a']"),
+        (changed("estimator", "PrivateSVC"), "'parameters' is missing"),
+        (changed("coef", [0.0] * 4), "coef must be 1 x 4 numbers"),
+        (changed("coef", [[0.0] * 3 + [None]]), "coef must be a number, got None"),
+        (changed("intercept", 0.0), "intercept must be 1 numbers"),
+        (changed("n_features", 5), "coef must be 1 x 5 numbers"),
+        (without("report"), "'report' is missing"),
+        (reported("seeded", 1), "seeded must be true or false, got 1"),
+        (reported("epsilon", -1), "epsilon must be a finite number above 0, got -1"),
+    ],
+)
+def test_a_malformed_model_of_another_family_is_no_less_of_an_error(damage, reason, tmp_path):
+    path = tmp_path / "m.json"
+    X, y = data(2)
+    settings = {"graph": "path", "n_nodes": 2, "rounds": 2, "classes": [0, 1]}
+    settings |= {"privacy": "objective", "epsilon": 9.0}
+    save_private(NetworkADMM(**settings).fit(X / 100.0, y), path)
+    document = json.loads(path.read_text())
+    damage(document)
+    path.write_text(json.dumps(document))
+    with pytest.raises(ValueError, match="not a private model") as caught:
+        load_private(path)
+    assert str(caught.value).startswith(f"{path}: not a private model: ")
+    assert reason in str(caught.value)
+
+
+def test_a_model_that_is_not_private_or_not_finite_is_refused(tmp_path):
+    lasso = FrankWolfeLasso(2.0).fit([[1.0, 0.0], [0.0, 1.0]], [3.0, 0.0])
+    with pytest.raises(ValueError, match="can be saved, got FrankWolfeLasso"):
+        save_private(lasso, tmp_path / "m")
+    model = fitted(2)
+    model.coef_[0, 0] = np.inf
+    with pytest.raises(ValueError, match="the weights of this PrivateSVC are not finite"):
+        save_private(model, tmp_path / "m", form="json")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_regression_in_libsvms_terms_decides_as_it_does():
+    model = FrankWolfeLasso(2.0).fit([[1.0, 0.0], [0.0, 1.0]], [3.0, 0.0])
+    assert to_libsvm(model).predict([[1.0, 1.0], [-1.0, 5.0]]).tolist() == [2.0, -2.0]
 
 
 @pytest.mark.parametrize(

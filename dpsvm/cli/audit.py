@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,19 +16,13 @@ from dpsvm.cli.outputs import check_outputs, write_outputs
 from dpsvm.cli.wording import in_flags
 from dpsvm.data import load_libsvm
 from dpsvm.privacy import PrivateSVC
-from dpsvm.privacy.audit import NEIGHBOURING, AuditResult, audit
+from dpsvm.privacy.audit import NEIGHBOURING, audit
 from dpsvm.privacy.methods import METHODS, NEED_DELTA
 from dpsvm.svm import SVC
-from dpsvm.svm.parameters import Parameters
-from dpsvm.svm.selectors import DEFAULT, NUMBERS, SELECTORS
+from dpsvm.svm.selectors import DEFAULT, SELECTORS
 
 _USAGE = "usage: dpsvm audit [flags] FILE"
 _DENSE_ENTRIES = 1 << 22  # up to this size a dense copy is smaller trouble than sparse rows
-_SETTINGS = (
-    *("C", "kernel", "degree", "coef0", "tol", "shrinking", "max_iter"),
-    *("selector", *NUMBERS),
-)
-_PRIVATE_ONLY = ("epsilon", "method", "loss", "data_norm")
 _PRIVATE_TOO = ("kernel", "gamma", "C")
 _PAPERS = "is claimed by the paper, not a guarantee"
 
@@ -50,127 +44,82 @@ def help_text() -> str:
 
 
 @dataclass(frozen=True)
-class Machine:
-    """SVC by its seed: what the processes of an audit are handed.
+class Seeded:
+    """An estimator by its seed: what the processes of an audit are handed.
 
-    >>> Machine(Parameters(kernel="linear", selector="dpwss"))(3).random_state
+    >>> Seeded(SVC, {"kernel": "linear"})(3).random_state
     3
     """
 
-    parameters: Parameters
-
-    def __call__(self, seed: int) -> SVC:
-        given = self.parameters
-        return SVC(
-            **{name: getattr(given, name) for name in _SETTINGS},
-            gamma=given.gamma or "auto",
-            random_state=seed,
-            n_jobs=1,
-        )
-
-
-@dataclass(frozen=True)
-class PrivateMachine:
-    """PrivateSVC by its seed.
-
-    >>> PrivateMachine({"epsilon": 1.0, "method": "output"})(3).random_state
-    3
-    """
-
+    kind: Callable[..., Any]
     settings: Mapping[str, Any]
 
-    def __call__(self, seed: int) -> PrivateSVC:
-        return PrivateSVC(**self.settings, random_state=seed)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Request:
-    """What the command line asks for."""
-
-    data: str
-    private: bool
-    machine: dict[str, Any]  # of Parameters, or of PrivateSVC
-    claimed_epsilon: float | None
-    papers: bool  # the claim is the one of the selector's paper
-    seed: int | None
-    jobs: int
-    resume: str | None
-    settings: dict[str, Any]  # the rest of what audit() takes
-    json: str | None
-    plot: str | None
-    quiet: bool
+    def __call__(self, seed: int) -> Any:
+        return self.kind(**self.settings, random_state=seed)
 
 
 def run(arguments: list[str]) -> None:
     """Carry out the command."""
-    request = _read_request(arguments)
-    X, y = load_libsvm(request.data, labels="class")
-    rows: Any = X.toarray() if np.prod(X.shape) <= _DENSE_ENTRIES else sparse.csr_array(X)
-    try:
-        with in_flags(AUDIT_FLAGS + PRIVATE_FLAGS):
-            result = audit(
-                _factory(request, y),
-                rows,
-                y.astype(np.int64),
-                claimed_epsilon=request.claimed_epsilon,
-                n_jobs=request.jobs,
-                random_state=request.seed,
-                resume_path=request.resume,
-                progress=not request.quiet,
-                **request.settings,
-            )
-    except KeyboardInterrupt:
-        if request.resume is not None:
-            _say("warning", f"interrupted: the same command goes on from {request.resume}")
-        raise
-    except ValueError as error:
-        raise ValueError(f"{request.data}: {error}") from error
-    _tell(request, result)
-
-
-def _read_request(arguments: list[str]) -> _Request:
-    values, operands = parse(arguments, AUDIT_FLAGS + MACHINE_FLAGS + PRIVATE_FLAGS + OUTPUT_FLAGS)
-    data = one_operand(operands, "FILE", _USAGE)
-    written = {f"--{name}": values[name] for name in ("json", "plot", "resume")}
-    check_outputs({"FILE": data}, written)
-    private = values.pop("private")
-    given = {name: values.pop(name) for name in _PRIVATE_ONLY}
-    names = {field.name for field in fields(Parameters)}
-    machine = {name: values.pop(name) for name in names & values.keys()}
+    groups = (AUDIT_FLAGS, MACHINE_FLAGS, PRIVATE_FLAGS, OUTPUT_FLAGS)
+    values, operands = parse(arguments, [flag for flags in groups for flag in flags])
+    path = one_operand(operands, "FILE", _USAGE)
+    asked, machine, private, written = (
+        {flag.name: values[flag.name] for flag in flags} for flags in groups
+    )
+    files = {"--json": written["json"], "--plot": written["plot"], "--resume": asked["resume_path"]}
+    check_outputs({"FILE": path}, files)
     if machine["kernel"] == "precomputed":
         raise UsageError("-t 4: an audit adds and removes rows, so the kernel must be computed")
-    if values["neighbouring"] is None:
-        values["neighbouring"] = NEIGHBOURING[given["method"] == "objective"]
-    claimed, papers = values.pop("claimed_epsilon"), False
-    if private:
-        machine = _private_settings(given, machine, values)
-        claimed = machine["epsilon"] if claimed is None else claimed
+    if asked["neighbouring"] is None:
+        asked["neighbouring"] = NEIGHBOURING[private["method"] == "objective"]
+    is_private = private.pop("private")
+    if is_private:
+        settings, claim = _private_settings(private, machine, asked), private["epsilon"]
     else:
-        machine = {name: value for name, value in machine.items() if value is not None}
-        _refuse_private(given)
-        budget = SELECTORS[machine.get("selector", DEFAULT)].budget
-        if claimed is None and budget is not None:
-            claimed, papers = machine[budget], True
-    kept = {name: values.pop(name) for name in ("seed", "jobs", "resume", "json", "plot", "quiet")}
-    return _Request(
-        data=data,
-        private=private,
-        machine=machine,
-        claimed_epsilon=claimed,
-        papers=papers,
-        settings=values,
-        **kept,
-    )
+        settings, claim = _settings(private, machine)
+    papers = not is_private and claim is not None and asked["claimed_epsilon"] is None
+    if asked["claimed_epsilon"] is None:
+        asked["claimed_epsilon"] = claim
+    X, y = load_libsvm(path, labels="class")
+    rows: Any = X.toarray() if np.prod(X.shape) <= _DENSE_ENTRIES else sparse.csr_array(X)
+    labels = y.astype(np.int64)
+    if is_private:  # the label set is public, and an audit releases nothing
+        settings["classes"] = np.unique(labels).tolist()
+    given = {name: value for name, value in asked.items() if value is not None}
+    try:
+        with in_flags(AUDIT_FLAGS + PRIVATE_FLAGS):
+            make = Seeded(PrivateSVC if is_private else SVC, settings)
+            result = audit(make, rows, labels, progress=not written["quiet"], **given)
+    except KeyboardInterrupt:
+        if (journal := asked["resume_path"]) is not None:
+            words = f"warning: interrupted: the same command goes on from {journal}"
+            print(f"dpsvm audit: {words}", file=sys.stderr)
+        raise
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+    text = result.report()
+    print(text.partition("\n\n")[2] if written["quiet"] else text, flush=True)
+    if papers:
+        print(f"epsilon {claim:g} {_PAPERS}")
+    facts = {"file": path} | result.to_dict()
+    write_outputs(written["json"], lambda: facts, written["plot"], result.plot)
 
 
-def _refuse_private(given: Mapping[str, Any]) -> None:
-    for name, value in given.items():
+def _settings(
+    private: Mapping[str, Any], machine: Mapping[str, Any]
+) -> tuple[dict[str, Any], float | None]:
+    """The keywords of SVC that the command line gives, and the epsilon that its selector claims."""
+    for name, value in private.items():
         if value is not None:
             raise UsageError(f"--{name.replace('_', '-')} goes with --private")
+    settings = {name: value for name, value in machine.items() if value is not None}
+    budget = SELECTORS[settings.get("selector", DEFAULT)].budget
+    settings |= {"gamma": settings["gamma"] or "auto", "n_jobs": 1}
+    return settings, None if budget is None else settings[budget]
 
 
 def _private_settings(
-    given: Mapping[str, Any], machine: Mapping[str, Any], values: Mapping[str, Any]
+    given: Mapping[str, Any], machine: Mapping[str, Any], asked: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The keywords of PrivateSVC that the command line gives."""
     if machine["kernel"] not in ("linear", "rbf"):
@@ -182,36 +131,12 @@ def _private_settings(
         if given[name] is None:
             raise UsageError(f"--private needs --{name.replace('_', '-')}")
     method = given["method"] or METHODS[0]
-    if method in NEED_DELTA and not values["delta"]:
+    if method in NEED_DELTA and not asked["delta"]:
         raise UsageError(f"--method {method} needs --delta")
-    settings = {name: value for name, value in given.items() if value is not None}
-    settings |= {"kernel": machine["kernel"], "neighbouring": values["neighbouring"]}
-    if values["delta"]:
-        settings["delta"] = values["delta"]
-    if machine["C"] is not None:
-        settings["C"] = machine["C"]
-    if machine["kernel"] == "rbf":
-        if not machine["gamma"]:
-            raise UsageError("--private with -t 2 needs -g: gamma is never taken from the data")
-        settings["gamma"] = machine["gamma"]
-    return settings
-
-
-def _factory(request: _Request, y: Any) -> Machine | PrivateMachine:
-    if not request.private:
-        return Machine(Parameters(**request.machine))
-    # The label set is public, and an audit releases nothing.
-    return PrivateMachine(request.machine | {"classes": np.unique(y.astype(np.int64)).tolist()})
-
-
-def _tell(request: _Request, result: AuditResult) -> None:
-    text = result.report()
-    print(text.partition("\n\n")[2] if request.quiet else text, flush=True)
-    if request.papers:
-        print(f"epsilon {result.claimed_epsilon:g} {_PAPERS}")
-    facts = {"file": request.data} | result.to_dict()
-    write_outputs(request.json, lambda: facts, request.plot, result.plot)
-
-
-def _say(kind: str, text: str) -> None:
-    print(f"dpsvm audit: {kind}: {text}", file=sys.stderr)
+    rbf = machine["kernel"] == "rbf"
+    if rbf and not machine["gamma"]:
+        raise UsageError("--private with -t 2 needs -g: gamma is never taken from the data")
+    settings = {**given, "kernel": machine["kernel"], "neighbouring": asked["neighbouring"]}
+    settings |= {"delta": asked["delta"] or None, "C": machine["C"]}
+    settings["gamma"] = machine["gamma"] if rbf else None
+    return {name: value for name, value in settings.items() if value is not None}

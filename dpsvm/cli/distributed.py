@@ -20,7 +20,7 @@ from dpsvm.cli.budget import ChargedLedger, charge_told, charged_fit, open_ledge
 from dpsvm.cli.distributed_flags import COMMON_FLAGS, LEDGER, N_FEATURES, SEED
 from dpsvm.cli.files import read_private, warn_of_width
 from dpsvm.cli.layout import line, prose, table
-from dpsvm.cli.linear_model import save_linear
+from dpsvm.cli.models import save_linear
 from dpsvm.cli.options import Flag, UsageError, help_page, one_operand, parse
 from dpsvm.cli.outputs import check_outputs, write_outputs
 from dpsvm.cli.wording import in_flags

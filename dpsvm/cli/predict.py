@@ -17,7 +17,7 @@ from dpsvm.svm.training import Problem
 from dpsvm.threads import thread_count
 
 if TYPE_CHECKING:
-    from dpsvm.cli.private_model import PrivateModel
+    from dpsvm.cli.models import PrivateModel
 
 Floats = NDArray[np.float64]
 
@@ -73,10 +73,9 @@ def run(arguments: list[str]) -> None:
 def _load(path: str) -> Model | PrivateModel:
     if not is_json(path):
         return Model.read(path)
-    from dpsvm.cli.linear_model import load_linear
-    from dpsvm.cli.private_model import PrivateModel
+    from dpsvm.cli.models import load
 
-    return load_linear(path) or PrivateModel.load(path)
+    return load(path)
 
 
 def _read_test(path: str, model: Model | PrivateModel) -> Problem:

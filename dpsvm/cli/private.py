@@ -7,8 +7,7 @@ how many rows there are or were shortened.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from scipy import sparse
 from dpsvm._errors import LibsvmFormatError
 from dpsvm._streams import atomic_write
 from dpsvm._version import __version__
-from dpsvm.cli.budget import ChargedLedger, charge_told, charged_fit, open_ledger
+from dpsvm.cli.budget import charge_told, charged_fit, open_ledger
 from dpsvm.cli.files import (
     read_private,
     require_apart,
@@ -37,6 +36,7 @@ from dpsvm.report.plain_json import dumps
 
 _NAME = "dpsvm train"
 _USAGE = "usage: dpsvm train --private [flags] FILE [MODEL]"
+_NO_SETTINGS = ("private", "machine", "n_features", "ledger", "json", "plan", "quiet")
 _NEEDED = {
     "epsilon": "a guarantee has no default",
     "data_norm": "a public bound on the norm of a row is never measured from the data",
@@ -60,60 +60,46 @@ _TOLD_IN_WORDS = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Request:
-    """What the command line asks for."""
-
-    settings: dict[str, Any]  # of PrivateSVC
-    n_features: int | None  # None: what FILE shows, with a warning
-    data: str
-    model: str
-    ledger: str | None
-    json: str | None
-    random_state: int | None
-    plan: int | None  # a number of rows: tell what a fit would add, and end
-    quiet: bool
-
-
 def run(arguments: list[str]) -> None:
     """Carry out the command."""
-    request = _read_request(arguments)
-    if request.plan is not None:
-        assert request.n_features is not None  # --plan was refused without it
-        print(PrivateSVC.plan(n=request.plan, d=request.n_features, **request.settings))
-        return
-    for path in (request.json, request.model):
-        if path is not None:
-            require_folder(path)
-    ledger = None if request.ledger is None else open_ledger(request.ledger)
-    X, y = _read_rows(request.data, request.n_features, request.settings["classes"])
-    if request.n_features is None:
-        warn_of_width(request.data, X.shape[1])
-    with charge_told(_NAME, request.ledger, ledger):
-        model = _fit(request, X, y, ledger)
-        save_private(model, request.model)
-    if request.json is not None:
-        with atomic_write(request.json) as file:
-            file.write(
-                dumps({"model": request.model, "dpsvm": __version__} | model.privacy_report_)
-            )
-    if not request.quiet:
-        print("\n".join(_report_lines(model.privacy_report_)))
-        if ledger is not None:
-            print(line("ledger", f"{request.ledger}: {ledger.remaining():g} is left"))
-        print(line("model", request.model))
-
-
-def _fit(
-    request: _Request, X: Any, y: NDArray[np.int64], ledger: ChargedLedger | None
-) -> PrivateSVC:
-    model = PrivateSVC(**request.settings, accountant=ledger, random_state=request.random_state)
-    with in_flags(ALL_PRIVATE_FLAGS), charged_fit(_NAME, request.ledger, ledger):
-        return model.fit(X, y)
-
-
-def _read_request(arguments: list[str]) -> _Request:
     values, operands = parse_private(arguments)
+    _refuse(values, operands)
+    data, path = (*operands, "", "")[:2]
+    path = path or os.path.basename(data) + ".model"
+    told, charged = values["json"], values["ledger"]
+    require_apart({"FILE": data, "--ledger": charged, "MODEL": path, "--json": told})
+    settings = {name: value for name, value in values.items() if value is not None}
+    settings = {name: value for name, value in settings.items() if name not in _NO_SETTINGS}
+    settings |= {"delta": values["delta"], "classes": list(values["classes"])}
+    settings["class_weight"] = values["class_weight"] or None
+    if values["plan"] is not None:
+        print(PrivateSVC.plan(n=values["plan"], d=values["n_features"], **settings))
+        return
+    for written in (told, path):
+        if written is not None:
+            require_folder(written)
+    ledger = None if charged is None else open_ledger(charged)
+    X, y = _read_rows(data, values["n_features"], settings["classes"])
+    if values["n_features"] is None:
+        warn_of_width(data, X.shape[1])
+    model = PrivateSVC(**settings, accountant=ledger)
+    with charge_told(_NAME, charged, ledger):
+        with in_flags(ALL_PRIVATE_FLAGS), charged_fit(_NAME, charged, ledger):
+            model.fit(X, y)
+        save_private(model, path)
+    report = model.privacy_report_
+    if told is not None:
+        with atomic_write(told) as file:
+            file.write(dumps({"model": path, "dpsvm": __version__} | report))
+    if not values["quiet"]:
+        print("\n".join(_report_lines(report)))
+        if ledger is not None:
+            print(line("ledger", f"{charged}: {ledger.remaining():g} is left"))
+        print(line("model", path))
+
+
+def _refuse(values: Mapping[str, Any], operands: Sequence[str]) -> None:
+    """Refuse what is missing, and what has no effect."""
     if len(operands) > 2:
         raise UsageError(f"unexpected {operands[2]!r} ({_USAGE})")
     if not operands and values["plan"] is None:
@@ -131,17 +117,6 @@ def _read_request(arguments: list[str]) -> _Request:
     for label in values["class_weight"]:
         if label not in values["classes"]:
             raise UsageError(f"-w{label}: {label} is not in --classes")
-    del values["private"], values["machine"]
-    kept = {name: values.pop(name) for name in ("ledger", "json", "random_state", "plan", "quiet")}
-    n_features = values.pop("n_features")
-    settings = {name: value for name, value in values.items() if value is not None}
-    settings |= {"delta": values["delta"], "classes": list(values["classes"])}
-    settings["class_weight"] = values["class_weight"] or None
-    data, model = (*operands, "", "")[:2]
-    model = model or os.path.basename(data) + ".model"
-    files = {"FILE": data, "--ledger": kept["ledger"], "MODEL": model, "--json": kept["json"]}
-    require_apart(files)
-    return _Request(settings=settings, n_features=n_features, data=data, model=model, **kept)
 
 
 def _read_rows(

@@ -66,6 +66,23 @@ class Ledger:
     adaptive: bool = False
     charges: tuple[Charge, ...] = ()
 
+    @classmethod
+    def of(
+        cls,
+        epsilon: Any,
+        delta: Any = None,
+        neighbouring: Any = None,
+        adaptive: Any = None,
+        charges: tuple[Charge, ...] = (),
+    ) -> Ledger:
+        """One whose budget is checked."""
+        if epsilon is None:
+            raise ValueError("epsilon must be given: a budget has no default")
+        limit = math.inf if epsilon == math.inf else check_epsilon(epsilon)
+        number = check_delta(delta) if delta else 0.0
+        relation = check_neighbouring(neighbouring or NEIGHBOURING[0])
+        return cls(limit, number, relation, bool(adaptive), charges)
+
     def spent(self, more: Sequence[Event] = ()) -> float:
         """The epsilon, at the budget's delta, of all charges and of some more."""
         events = [*(charge.event for charge in self.charges), *more]
@@ -95,7 +112,7 @@ class Ledger:
             if content["epsilon"] == "inf":
                 content["epsilon"] = math.inf
             names = ("epsilon", "delta", "neighbouring", "adaptive")
-            return cls(*_budget(**{name: content[name] for name in names}), charges)
+            return cls.of(**{name: content[name] for name in names}, charges=charges)
         except (ValueError, KeyError, TypeError) as error:
             reason = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else error
             raise ValueError(f"{path}: not a privacy ledger: {reason}") from error
@@ -158,17 +175,22 @@ class BudgetAccountant:
         adaptive: bool | None = None,
     ) -> None:
         self._closed: str | None = None  # why no charge is taken
-        asked = {"epsilon": epsilon, "delta": delta, "neighbouring": neighbouring}
-        asked["adaptive"] = adaptive
+        asked: dict[str, Any] = {"epsilon": epsilon, "delta": delta}
+        asked |= {"neighbouring": neighbouring, "adaptive": adaptive}
         if path is None:
             if create:
                 raise ValueError("create=True begins a ledger file: path must be given, got None")
-            self._store: _Memory | _File = _Memory(_new_ledger(**asked))
+            self._store: _Memory | _File = _Memory(Ledger.of(**asked))
             return
         self._store = _File(Path(os.path.realpath(path)))
         if create:
-            self._store.begin(_new_ledger(**asked))
-        _check_same(asked, self._store.read(), os.fspath(path))
+            self._store.begin(Ledger.of(**asked))
+        ledger = self._store.read()
+        for name, value in asked.items():
+            if value is not None and value != (found := getattr(ledger, name)):
+                raise ValueError(
+                    f"{os.fspath(path)}: the ledger's {name} is {found!r}, not {value!r}"
+                )
 
     @property
     def charges(self) -> tuple[Charge, ...]:
@@ -275,8 +297,8 @@ class BudgetAccountant:
 
     def __reduce__(self) -> tuple[Callable[..., BudgetAccountant], tuple[Any, ...]]:
         if isinstance(self._store, _File):
-            return _reopened, (self._store.path, self._closed)
-        return _closed_copy, (self._store.read(),)
+            return _unpickled, (self._store.path, self._closed)
+        return _unpickled, (self._store.read(), _ELSEWHERE)
 
     def __repr__(self) -> str:
         if isinstance(self._store, _File):
@@ -378,28 +400,6 @@ class _File:
             held.release()
 
 
-def _budget(
-    epsilon: Any, delta: Any, neighbouring: Any, adaptive: Any
-) -> tuple[float, float, str, bool]:
-    if epsilon is None:
-        raise ValueError("epsilon must be given: a budget has no default")
-    limit = math.inf if epsilon == math.inf else check_epsilon(epsilon)
-    number = check_delta(delta) if delta else 0.0
-    return limit, number, check_neighbouring(neighbouring or NEIGHBOURING[0]), bool(adaptive)
-
-
-def _new_ledger(**asked: Any) -> Ledger:
-    return Ledger(*_budget(**asked))
-
-
-def _check_same(asked: dict[str, Any], ledger: Ledger, path: str) -> None:
-    for name, value in asked.items():
-        if value is not None and value != getattr(ledger, name):
-            raise ValueError(
-                f"{path}: the ledger's {name} is {getattr(ledger, name)!r}, not {value!r}"
-            )
-
-
 def _charge(line: dict[str, Any]) -> Charge:
     fields = dict(line)
     label, kind = fields.pop("label"), fields.pop("kind")
@@ -424,16 +424,11 @@ def _describe(event: Event, delta: float) -> str:
     return f"epsilon = {epsilon_of([event], delta):g} ({type(event).__name__})"
 
 
-def _reopened(path: Path, closed: str | None) -> BudgetAccountant:
-    """The accountant of a ledger file; without the file, as on another machine, a closed one."""
+def _unpickled(kept: Path | Ledger, closed: str | None) -> BudgetAccountant:
+    """The accountant of a ledger, or of a file; without the file, as elsewhere, a closed one."""
     accountant = BudgetAccountant.__new__(BudgetAccountant)
-    accountant._store = _File(path)
-    accountant._closed = closed if path.exists() else f"{path}: no such ledger here"
-    return accountant
-
-
-def _closed_copy(ledger: Ledger) -> BudgetAccountant:
-    accountant = BudgetAccountant.__new__(BudgetAccountant)
-    accountant._store = _Memory(ledger)
-    accountant._closed = _ELSEWHERE
+    accountant._store = _Memory(kept) if isinstance(kept, Ledger) else _File(kept)
+    if isinstance(kept, Path) and not kept.exists():
+        closed = f"{kept}: no such ledger here"
+    accountant._closed = closed
     return accountant

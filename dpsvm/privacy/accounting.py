@@ -31,12 +31,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import log_ndtr
 
+from dpsvm._arrays import Array
 from dpsvm.privacy.guarantee import check_delta, check_epsilon
 
 ORDERS: tuple[float, ...] = (
@@ -61,7 +61,7 @@ class Pure:
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
 
-    def rdp(self, orders: ArrayLike) -> NDArray[np.float64]:
+    def rdp(self, orders: ArrayLike) -> Array:
         """Renyi divergences of randomised response, the worst of all epsilon-private releases."""
         order = np.asarray(orders, np.float64)
         yes, no = -np.logaddexp(0.0, -self.epsilon), -np.logaddexp(0.0, self.epsilon)
@@ -98,7 +98,7 @@ class Gaussian:
     def __post_init__(self) -> None:
         object.__setattr__(self, "mu", check_epsilon(self.mu, "mu"))
 
-    def rdp(self, orders: ArrayLike) -> NDArray[np.float64]:
+    def rdp(self, orders: ArrayLike) -> Array:
         """Renyi divergences of two Gaussians that lie mu standard deviations apart."""
         return np.asarray(orders, np.float64) * (self.mu**2 / 2)
 
@@ -116,7 +116,7 @@ class ZCdp:
     def __post_init__(self) -> None:
         object.__setattr__(self, "rho", check_epsilon(self.rho, "rho"))
 
-    def rdp(self, orders: ArrayLike) -> NDArray[np.float64]:
+    def rdp(self, orders: ArrayLike) -> Array:
         """Its Renyi divergences, by definition."""
         return np.asarray(orders, np.float64) * self.rho
 
@@ -152,7 +152,7 @@ class Folded:
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)!r}")
 
-    def rdp(self, orders: ArrayLike) -> NDArray[np.float64]:
+    def rdp(self, orders: ArrayLike) -> Array:
         """Renyi divergences, from the moments of a folded normal variable."""
         more = np.asarray(orders, np.float64) - 1
         folded = math.log(2) + log_ndtr(more * self.mu)
@@ -186,7 +186,7 @@ class Rdp:
             if not value >= 0:
                 raise ValueError(f"a divergence must be a number from 0 on, got {value!r}")
 
-    def rdp(self, orders: ArrayLike) -> NDArray[np.float64]:
+    def rdp(self, orders: ArrayLike) -> Array:
         """The divergences at orders that must be among its own."""
         known = dict(zip(self.orders, self.values, strict=True))
         return np.array([known[order] for order in np.asarray(orders, np.float64).tolist()])
@@ -305,7 +305,7 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     if delta <= 0:
         return math.inf
     enough = mu**2 / 2 + mu * math.sqrt(2 * math.log(1 / delta))
-    return _least(lambda epsilon: gaussian_delta(mu, epsilon) <= delta, 0.0, enough)
+    return least(lambda epsilon: gaussian_delta(mu, epsilon) <= delta, 0.0, enough)
 
 
 def gaussian_mu(epsilon: float, delta: float) -> float:
@@ -319,7 +319,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     too_much = 1.0
     while gaussian_delta(too_much, epsilon) <= delta:
         too_much *= 2
-    return _most(lambda mu: gaussian_delta(mu, epsilon) <= delta, 0.0, too_much)
+    return _border(lambda mu: not gaussian_delta(mu, epsilon) <= delta, 0.0, too_much)[0]
 
 
 def rdp_to_epsilon(orders: ArrayLike, values: ArrayLike, delta: float) -> float:
@@ -365,40 +365,7 @@ def calibrate(events_of: Callable[[float], Sequence[Event]], epsilon: float, del
         enough, too_little = too_little, too_little / 2
         if too_little < 2.0**-100:
             return enough
-    return _least(holds, too_little, enough, digits=12)
-
-
-def dp_accounting_epsilon(events: Sequence[Event], delta: float, *, method: str = "pld") -> float:
-    """The same by the package dp-accounting (``pip install dpsvm[privacy]``).
-
-    method : "pld" or "rdp"
-        Privacy loss distributions, or its Renyi accountant at its own orders. An event that the
-        one chosen does not take is a ValueError.
-
-    >>> dp_accounting_epsilon([], 1e-5, method="magic")
-    Traceback (most recent call last):
-    ...
-    ValueError: method must be 'pld' or 'rdp', got 'magic'
-    """
-    if method not in ("pld", "rdp"):
-        raise ValueError(f"method must be 'pld' or 'rdp', got {method!r}")
-    from dp_accounting import dp_event
-    from dp_accounting.pld import PLDAccountant
-    from dp_accounting.rdp import RdpAccountant
-
-    accountant = PLDAccountant() if method == "pld" else RdpAccountant()
-    makers: dict[type, Callable[[Any], Any]] = {
-        Pure: lambda e: dp_event.EpsilonDeltaDpEvent(e.epsilon, 0.0),
-        Approximate: lambda e: dp_event.EpsilonDeltaDpEvent(e.epsilon, e.delta),
-        Gaussian: lambda e: dp_event.GaussianDpEvent(1 / e.mu),
-        ZCdp: lambda e: dp_event.ZCDpEvent(e.rho),
-    }
-    for event in events:
-        make = makers.get(type(event))
-        if make is None or not accountant.supports(made := make(event)):
-            raise ValueError(f"dp-accounting's {method} accountant does not take {event!r}")
-        accountant.compose(made)
-    return float(accountant.get_epsilon(delta))
+    return least(holds, too_little, enough, digits=12)
 
 
 def _alone(event: Gaussian | ZCdp | Folded | Rdp, delta: float) -> float:
@@ -449,21 +416,23 @@ def _by_renyi(events: Sequence[Pure | Gaussian | ZCdp | Folded | Rdp], delta: fl
     return rdp_to_epsilon(orders, total, delta)
 
 
-def _least(
+def least(
     holds: Callable[[float], bool], low: float, high: float, *, digits: int | None = None
 ) -> float:
-    """The least number for which it holds, given that it holds at `high` and not at `low`."""
+    """The least number for which it holds, given that it holds at `high` and not at `low`.
+
+    >>> least(lambda x: x * x >= 2.0, 0.0, 2.0)
+    1.4142135623730951
+    """
+    return _border(holds, low, high, digits)[1]
+
+
+def _border(
+    above: Callable[[float], bool], low: float, high: float, digits: int | None = None
+) -> tuple[float, float]:
+    """The neighbouring floats, or numbers of so many common digits, between which it sets in."""
     while True:
         middle = low + (high - low) / 2
         if not low < middle < high or (digits and high - low <= 10.0**-digits * high):
-            return high
-        low, high = (low, middle) if holds(middle) else (middle, high)
-
-
-def _most(holds: Callable[[float], bool], low: float, high: float) -> float:
-    """The largest number for which it holds, given that it holds at `low` and not at `high`."""
-    while True:
-        middle = low + (high - low) / 2
-        if not low < middle < high:
-            return low
-        low, high = (middle, high) if holds(middle) else (low, middle)
+            return low, high
+        low, high = (low, middle) if above(middle) else (middle, high)

@@ -17,16 +17,16 @@ conditioned (Li, Sun and Toh 2018 solve the lasso in this way).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpsvm.losses import Loss
+from dpsvm._arrays import Array
+from dpsvm.losses import Hinge, Loss
 from dpsvm.privacy.minimiser import CertificateError, Objective, newton, products
-
-Array = NDArray[np.float64]
 
 MAX_ROUNDS = 100
 _UNIT = 2.0**-53
@@ -110,12 +110,31 @@ class HingeProblem:
         return float(total * (1.0 + 16 * _UNIT) + 0.5 * drift**2)
 
 
-def solve_hinge(rows: Any, signs: Array, weights: Array, C: float, gap: float) -> Array:
-    """A w with P(w) certified to be within ``gap`` of the minimum, or CertificateError.
+def proximal_rounds(
+    objective: Objective, w: Array, shares: Array, narrowest: float
+) -> Iterator[Array]:
+    """The shares r_i of every round, from those given on; Newton's method starts at w.
 
     A round brings a closer by a factor that falls with the width h over C, and rounds the dual
     variables' errors up by its inverse: from wide corners, where Newton's method starts well, h
     goes down to where both are small.
+    """
+    width = 1.0
+    while True:
+        loss = ProximalHinge(width, shares)
+        before = math.inf
+        for point, norm in newton(replace(objective, loss=loss), w):
+            w = point
+            if norm <= 1e-6 * width or before / 2.0 < norm <= 1e-6:  # done, or mere rounding
+                break
+            before = norm
+        shares = -loss.slope(objective.margins(w))
+        yield shares
+        width = max(width / 10.0, narrowest)
+
+
+def solve_hinge(rows: Any, signs: Array, weights: Array, C: float, gap: float) -> Array:
+    """A w with P(w) certified to be within ``gap`` of the minimum, or CertificateError.
 
     >>> X, y = np.array([[1.0], [0.5], [-1.0]]), np.array([1.0, 1.0, -1.0])
     >>> solve_hinge(X, y, np.ones(3), C=1.0, gap=1e-10).round(4)
@@ -123,23 +142,13 @@ def solve_hinge(rows: Any, signs: Array, weights: Array, C: float, gap: float) -
     """
     problem = HingeProblem(rows, signs, C * weights)
     n, d = rows.shape
-    shares, w = np.zeros(n), np.zeros(d)
-    width, narrowest = 1.0, 1e-4 * min(1.0, math.sqrt(C))
-    for _ in range(MAX_ROUNDS):
-        loss = ProximalHinge(width, shares)
-        objective = Objective(rows, signs, weights, loss, 1.0 / C, np.zeros(d))
-        before = math.inf
-        for point, norm in newton(objective, w):
-            w = point
-            if norm <= 1e-6 * width or before / 2.0 < norm <= 1e-6:  # done, or mere rounding
-                break
-            before = norm
-        shares = -loss.slope(problem.margins(w))
+    objective = Objective(rows, signs, weights, Hinge(), 1.0 / C, np.zeros(d))
+    rounds = proximal_rounds(objective, np.zeros(d), np.zeros(n), 1e-4 * min(1.0, math.sqrt(C)))
+    for shares in islice(rounds, MAX_ROUNDS):
         dual = problem.caps * shares
         found = problem.weights(dual)
         if problem.gap(found, dual) <= gap:
             return found
-        width = max(width / 10.0, narrowest)
     raise CertificateError(
         f"the hinge could not be solved to a duality gap of {gap:g}: nothing is released, and what "
         "was charged stays charged. Lower C, or choose loss='huber'."

@@ -14,17 +14,16 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dpsvm._arrays import Array
 from dpsvm._sklearn import one_of
 from dpsvm.losses import LOSSES, Loss, make_loss
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.guarantee import OF_RECORDS, check_delta, check_epsilon
 from dpsvm.privacy.methods import METHODS, Mechanism, Setup, calibrate
-from dpsvm.privacy.plan import PrivacyPlan, automatic_C, budget_split
+from dpsvm.privacy.plan import PrivacyPlan, automatic_C, noise_of
 from dpsvm.privacy.preparation import Preparation, RandomFourierFeatures, clip_rows
 from dpsvm.privacy.release import Price, PrivateEstimator, Release, tell
 from dpsvm.rows import core_rows
-
-Array = NDArray[np.float64]
 
 _WITHHELD = (
     "iteration counts, gradient norms, objective values, training scores, the number of rows "
@@ -34,26 +33,6 @@ _WITHHELD = (
 
 class BasePrivateClassifier(PrivateEstimator, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A linear classifier, or one on random Fourier features, released with a guarantee."""
-
-    epsilon: float
-    delta: float | None
-    method: str
-    kernel: str
-    gamma: float | str | None
-    n_components: int
-    feature_seed: int
-    data_norm: float | None
-    classes: ArrayLike | None
-    C: float | str
-    fit_intercept: bool
-    intercept_scaling: float
-    class_weight: Mapping[Any, float] | str | None
-    neighbouring: str | None
-    n_steps: int
-    batch_rate: float
-    tol: float
-    accountant: BudgetAccountant | None
-    random_state: Any
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "method": [one_of(*METHODS)],
@@ -195,18 +174,7 @@ class BasePrivateClassifier(PrivateEstimator, ClassifierMixin, BaseEstimator):  
         classes = public_classes(model.classes)
         preparation = model._preparation_for(int(d))
         mechanism = model._mechanism(preparation.dimension(int(d)), len(classes))
-        return PrivacyPlan(
-            method=model.method,
-            guarantee=mechanism.guarantee,
-            noise_scale=mechanism.noise_scale,
-            noise_law=mechanism.noise_law,
-            weight_noise=mechanism.weight_noise,
-            C=mechanism.setup.C,
-            regularisation=1.0 / (int(n) * mechanism.setup.C),
-            machines=mechanism.setup.machines,
-            budget_split=budget_split(mechanism),
-            facts=mechanism.facts(),
-        )
+        return PrivacyPlan.of(model.method, mechanism, int(n))
 
     def decision_function(self, X: Any) -> Array:
         """Return how strongly each row speaks for the classes.
@@ -366,11 +334,7 @@ class BasePrivateClassifier(PrivateEstimator, ClassifierMixin, BaseEstimator):  
             }
         figures: dict[str, Any] = {
             "method": self.method,
-            "noise_law": mechanism.noise_law,
-            "noise_scale": mechanism.noise_scale,
-            "weight_noise": mechanism.weight_noise,
-            "machines": setup.machines,
-            "budget_split": budget_split(mechanism),
+            **noise_of(mechanism),
             **mechanism.facts(),
             "labels": "a record's label is protected together with its row",
             "public": public,
@@ -588,15 +552,13 @@ def public_classes(classes: ArrayLike | None) -> NDArray[Any]:
 def _codes(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
     """Each label's position in classes; ValueError names one that is not there."""
     positions = {label: code for code, label in enumerate(classes.tolist())}
-    codes = np.empty(len(labels), dtype=np.intp)
-    for i, label in enumerate(labels.tolist()):
-        code = positions.get(label)
-        if code is None:
-            raise ValueError(
-                f"y holds the label {label!r}, which is not in classes = {classes.tolist()!r}"
-            )
-        codes[i] = code
-    return codes
+    codes = [positions.get(label) for label in labels.tolist()]
+    if None in codes:
+        unknown = labels.tolist()[codes.index(None)]
+        raise ValueError(
+            f"y holds the label {unknown!r}, which is not in classes = {classes.tolist()!r}"
+        )
+    return np.array(codes, dtype=np.intp)
 
 
 def _signs(codes: NDArray[np.intp], n_classes: int) -> Array:

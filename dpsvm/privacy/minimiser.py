@@ -20,9 +20,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, cg
 
+from dpsvm._arrays import Array
 from dpsvm.losses import Loss
-
-Array = NDArray[np.float64]
 
 MAX_STEPS = 1000
 _UNIT = 2.0**-53

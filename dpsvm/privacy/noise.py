@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammainccinv, ndtri
 
+from dpsvm._arrays import Array
 from dpsvm.privacy.stream import SecretStream
 
-Array = NDArray[np.float64]
 Size = int | tuple[int, ...]
 
 

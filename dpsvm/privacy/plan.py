@@ -38,6 +38,19 @@ class PrivacyPlan:
     budget_split: str
     facts: Mapping[str, Any] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, method: str, mechanism: Mechanism, n: int) -> PrivacyPlan:
+        """What a mechanism would do to n rows."""
+        C = mechanism.setup.C
+        return cls(
+            method=method,
+            guarantee=mechanism.guarantee,
+            C=C,
+            regularisation=1.0 / (n * C),
+            facts=mechanism.facts(),
+            **noise_of(mechanism),
+        )
+
     def __str__(self) -> str:
         told = {
             "method": self.method,
@@ -68,6 +81,17 @@ def automatic_C(method: str, loss: Loss, epsilon: float, machines: int) -> float
     if method == "objective":
         return min(math.expm1(min(share / 20.0, 1.0)), 1.0) / loss.smoothness
     return min(max(share, 1.0) * (0.1 if method == "gradient" else 0.01), 1.0)
+
+
+def noise_of(mechanism: Mechanism) -> dict[str, Any]:
+    """How much noise a release adds, and to what."""
+    return {
+        "noise_law": mechanism.noise_law,
+        "noise_scale": mechanism.noise_scale,
+        "weight_noise": mechanism.weight_noise,
+        "machines": mechanism.setup.machines,
+        "budget_split": budget_split(mechanism),
+    }
 
 
 def budget_split(mechanism: Mechanism) -> str:

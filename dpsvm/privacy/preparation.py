@@ -22,9 +22,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from dpsvm._arrays import Array
 
 _SLACK = 1.0 + 2.0**-30
 _FEATURES = 0x52464621  # keeps the stream of the features apart from any noise of the same seed

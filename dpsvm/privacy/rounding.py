@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from dpsvm._arrays import Array
 
 UP = 1.0 + 2.0**-40
 """A product of a few roundings times this is rounded upwards."""
@@ -22,7 +24,7 @@ COVERING_SHARE = 1e-3
 _GRID = 2.0**-20  # in units of the noise
 
 
-def on_grid(values: ArrayLike, noise: float) -> NDArray[np.float64]:
+def on_grid(values: ArrayLike, noise: float) -> Array:
     """What is released with noise of a scale, rounded to a public grid far finer than that.
 
     Rounding what has been made private is post-processing. The grid is a power of two, 2^-20 of the
@@ -34,7 +36,7 @@ def on_grid(values: ArrayLike, noise: float) -> NDArray[np.float64]:
     return to_grid(values, 2.0 ** math.floor(math.log2(_GRID * noise)))
 
 
-def to_grid(values: ArrayLike, grid: float) -> NDArray[np.float64]:
+def to_grid(values: ArrayLike, grid: float) -> Array:
     """Round to the nearest multiples of a public grid.
 
     A grid far coarser than the spacing of floats hides which of them the noise hit; a power of two

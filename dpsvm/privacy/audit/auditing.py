@@ -131,9 +131,8 @@ def audit(
             f"{type(sample).__name__} has no get_params to tell its settings by: give name= with "
             "resume_path, so that the runs of another estimator are not taken for its own"
         )
-    estimator = describe(sample) if name is None else name
-    key = {
-        "estimator": estimator,
+    key: dict[str, Any] = {
+        "estimator": describe(sample) if name is None else name,
         "statistic": None if statistic is None else getattr(statistic, "__qualname__", "own"),
         "canary": canary if isinstance(canary, str) else "own",
         "neighbouring": neighbouring,
@@ -154,17 +153,13 @@ def audit(
         trainer = session.screen(trainers, screening_runs)
         rule = session.settle(trainer, pilot_runs)
         values = session.test(trainer, rule, pilot_runs)
+    settled = ("estimator", "neighbouring", "delta", "pilot_runs", "confidence", "random_state")
     return AuditResult(
-        estimator=estimator,
+        **{name: key[name] for name in settled},
         record=trainer.worlds.description,
-        neighbouring=neighbouring,
-        confidence=float(confidence),
         rule=rule,
         values=values,
-        pilot_runs=pilot_runs,
-        random_state=seed,
         claimed_epsilon=None if claimed_epsilon is None else float(claimed_epsilon),
-        delta=float(delta),
         impossible=_impossible(trainer.worlds, rule) if first.zero_without else None,
         warnings=dict(journal.warnings),
         seconds=time.monotonic() - started,

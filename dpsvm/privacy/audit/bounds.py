@@ -9,13 +9,13 @@ is expected of runs that are still to be made.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betainccinv, betaincinv
 
-Floats = NDArray[np.float64]
+from dpsvm._arrays import Array
 
 
-def probability_at_least(hits: ArrayLike, runs: int, level: float) -> Floats:
+def probability_at_least(hits: ArrayLike, runs: int, level: float) -> Array:
     """Clopper and Pearson's lower end: above the true probability with chance ``level`` at most.
 
     >>> probability_at_least([0, 1000], 1000, 0.025).round(4)
@@ -26,7 +26,7 @@ def probability_at_least(hits: ArrayLike, runs: int, level: float) -> Floats:
     return np.where(counted > 0, low, 0.0)
 
 
-def probability_at_most(hits: ArrayLike, runs: int, level: float) -> Floats:
+def probability_at_most(hits: ArrayLike, runs: int, level: float) -> Array:
     """Clopper and Pearson's upper end: below the true probability with chance ``level`` at most.
 
     >>> probability_at_most([0, 1000], 1000, 0.025).round(4)
@@ -37,7 +37,7 @@ def probability_at_most(hits: ArrayLike, runs: int, level: float) -> Floats:
     return np.where(counted < runs, high, 1.0)
 
 
-def epsilon_from(low: ArrayLike, high: ArrayLike, delta: float) -> Floats:
+def epsilon_from(low: ArrayLike, high: ArrayLike, delta: float) -> Array:
     """The least epsilon under which an event may have probability ``low`` here, ``high`` there.
 
     >>> float(epsilon_from(0.5, 0.5, 0.0)), round(float(epsilon_from(0.6, 0.1, 0.1)), 4)

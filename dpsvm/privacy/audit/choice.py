@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpsvm._arrays import Array
 from dpsvm.privacy.audit.bounds import epsilon_from, probability_at_least, probability_at_most
 from dpsvm.privacy.audit.worlds import WITH, WITHOUT
-
-Floats = NDArray[np.float64]
 
 LEARNED = "weights along the direction that parts the pilot runs"
 """The statistic whose direction comes from the pilot runs themselves."""
@@ -47,7 +46,7 @@ class Rule:
         """The event in words."""
         return f"{self.statistic} {'at least' if self.at_least else 'below'} {self.threshold:.6g}"
 
-    def count(self, values: Floats) -> int:
+    def count(self, values: Array) -> int:
         """How often the event happened."""
         above = int(np.count_nonzero(values >= self.threshold))
         return above if self.at_least else len(values) - above
@@ -67,11 +66,11 @@ class Rule:
 class Pilot:
     """What was measured in one world: statistics [runs, names], parameters [runs, p]."""
 
-    statistics: Floats
-    parameters: Floats
+    statistics: Array
+    parameters: Array
 
     @staticmethod
-    def of(statistics: Floats) -> Pilot:
+    def of(statistics: Array) -> Pilot:
         """Statistics alone."""
         return Pilot(statistics, np.empty((len(statistics), 0)))
 
@@ -84,7 +83,7 @@ class Aim:
     delta: float
     confidence: float
 
-    def expected(self, likely: Floats, rare: Floats) -> Floats:
+    def expected(self, likely: Array, rare: Array) -> Array:
         """The bound if the event happens as often as its two probabilities say.
 
         >>> aim = Aim(runs=8000, delta=0.0, confidence=0.95)
@@ -97,16 +96,6 @@ class Aim:
         return epsilon_from(low, high, self.delta)
 
 
-class _Split(NamedTuple):
-    """A threshold on one statistic, compared by what it promises, then by the room around it."""
-
-    bound: float
-    room: float  # from the nearest value below to the nearest above, in standard deviations
-    threshold: float
-    at_least: bool
-    likely: str
-
-
 def choose(names: Sequence[str], with_record: Pilot, without_record: Pilot, aim: Aim) -> Rule:
     """The event that promises the largest bound; among equals the one with most room.
 
@@ -117,60 +106,61 @@ def choose(names: Sequence[str], with_record: Pilot, without_record: Pilot, aim:
     >>> rule.event, rule.likely
     ('score at least 469.5', 'with')
     """
-    columns = zip(names, with_record.statistics.T, without_record.statistics.T, strict=True)
-    rules = [_rule(name, inside, outside, aim) for name, inside, outside in columns]
+    statistics = with_record.statistics.T, without_record.statistics.T
+    rules = [
+        rule
+        for name, inside, outside in zip(names, *statistics, strict=True)
+        for rule in _rules(name, inside, outside, aim)
+    ]
     half = len(with_record.parameters) // 2
     direction = _direction(with_record.parameters[:half], without_record.parameters[:half])
     if direction is not None:
         inside = with_record.parameters[half:] @ direction
         outside = without_record.parameters[half:] @ direction
-        rules.append(_rule(LEARNED, inside, outside, aim, tuple(direction.tolist())))
+        rules += _rules(LEARNED, inside, outside, aim, tuple(direction.tolist()))
     return max(rules, key=lambda found: found[0])[1]
 
 
-def _rule(
-    name: str, inside: Floats, outside: Floats, aim: Aim, direction: tuple[float, ...] | None = None
-) -> tuple[tuple[float, float], Rule]:
-    """The best rule on one statistic, after what it is compared by."""
-    split = _best_split(inside, outside, aim)
-    rule = Rule(name, split.threshold, split.at_least, split.likely, direction, split.bound)
-    return split[:2], rule
+def _rules(
+    name: str, inside: Array, outside: Array, aim: Aim, direction: tuple[float, ...] | None = None
+) -> Iterator[tuple[tuple[float, float], Rule]]:
+    """The best rules on one statistic, each after what it is compared by: its bound, then its room.
 
-
-def _best_split(inside: Floats, outside: Floats, aim: Aim) -> _Split:
+    Room is from the nearest value below to the nearest above, in standard deviations.
+    """
     values = np.unique(np.concatenate([inside, outside]))
     if len(values) == 1:  # nothing to tell apart
-        return _Split(0.0, 0.0, float(values[0]), True, WITH)
+        yield (0.0, 0.0), Rule(name, float(values[0]), True, WITH, direction)
+        return
     below, above = values[:-1], values[1:]
     thresholds = below / 2.0 + above / 2.0
     thresholds = np.where(thresholds > below, thresholds, above)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         spread = np.sqrt((inside.var() + outside.var()) / 2.0)
         room = np.where(spread > 0.0, (above - below) / spread, np.inf)
-    splits = []
     for likely, more, less in ((WITH, inside, outside), (WITHOUT, outside, inside)):
         for at_least in (True, False):
             side = thresholds, at_least
             bound = aim.expected(_at_least(more, *side), _at_most(less, *side))
             best = np.lexsort((room, bound))[-1]
-            found = float(bound[best]), float(room[best]), float(thresholds[best])
-            splits.append(_Split(*found, at_least, likely))
-    return max(splits, key=lambda split: split[:2])
+            promise, threshold = float(bound[best]), float(thresholds[best])
+            rule = Rule(name, threshold, at_least, likely, direction, promise)
+            yield (promise, float(room[best])), rule
 
 
-def _counts(values: Floats, thresholds: Floats, at_least: bool) -> NDArray[np.intp]:
+def _counts(values: Array, thresholds: Array, at_least: bool) -> NDArray[np.intp]:
     """How many values are on one side of each threshold."""
     below = np.searchsorted(np.sort(values), thresholds)
     return len(values) - below if at_least else below
 
 
-def _at_least(values: Floats, thresholds: Floats, at_least: bool) -> Floats:
+def _at_least(values: Array, thresholds: Array, at_least: bool) -> Array:
     """The chance of a value on one side of each threshold, less a standard error."""
     ends = probability_at_least(np.arange(len(values) + 1), len(values), _DOUBT)
     return ends[_counts(values, thresholds, at_least)]
 
 
-def _at_most(values: Floats, thresholds: Floats, at_least: bool) -> Floats:
+def _at_most(values: Array, thresholds: Array, at_least: bool) -> Array:
     """The chance of a value on one side of each threshold and a standard error.
 
     Values of which none is beyond a threshold do not show how rare such a value is, and the first
@@ -191,7 +181,7 @@ def _at_most(values: Floats, thresholds: Floats, at_least: bool) -> Floats:
     return np.where((beyond > 0.0) & np.isfinite(falling), falling, chances)
 
 
-def _direction(inside: Floats, outside: Floats) -> Floats | None:
+def _direction(inside: Array, outside: Array) -> Array | None:
     """Fisher's direction with a shrunken covariance; None where the means do not differ."""
     if not inside.size:
         return None
@@ -204,5 +194,5 @@ def _direction(inside: Floats, outside: Floats) -> Floats | None:
         return None
     diagonal = np.diag_indices_from(covariance)
     covariance[diagonal] += _SHRINK * covariance[diagonal].mean() or 1.0
-    direction: Floats = np.linalg.solve(covariance, difference)
+    direction: Array = np.linalg.solve(covariance, difference)
     return direction / np.linalg.norm(direction)

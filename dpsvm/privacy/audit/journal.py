@@ -50,10 +50,10 @@ class Journal:
         elif "rule" in line:
             self.rule = Rule.from_dict(line["rule"])
         else:
-            batch = Batch(line["world"], line["first"], len(line["values"]), line["values"])
-            self._keep(line["phase"], batch)
-            for category, message in line["warnings"].items():
-                self.warnings.setdefault(category, message)
+            values, said = line["values"], line["warnings"]
+            self._keep(
+                line["phase"], Batch(line["world"], line["first"], len(values), values, said)
+            )
 
     def _compare(self, found: Mapping[str, Any], key: Mapping[str, Any]) -> None:
         for name, value in key.items():
@@ -70,8 +70,6 @@ class Journal:
     def add(self, phase: str, batch: Batch) -> None:
         """Keep runs."""
         self._keep(phase, batch)
-        for category, message in batch.warnings.items():
-            self.warnings.setdefault(category, message)
         self._append(
             {
                 "phase": phase,
@@ -89,6 +87,8 @@ class Journal:
 
     def _keep(self, phase: str, batch: Batch) -> None:
         self.values(phase, batch.world).update(zip(batch.numbers, batch.values, strict=True))
+        for category, message in batch.warnings.items():
+            self.warnings.setdefault(category, message)
 
     def _append(self, entry: Mapping[str, Any]) -> None:
         if self._path is None:

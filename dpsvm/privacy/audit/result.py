@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import math
+import textwrap
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpsvm._arrays import Array
 from dpsvm.privacy.audit.bounds import epsilon_at_least, probability_at_least
 from dpsvm.privacy.audit.choice import Rule
 from dpsvm.privacy.audit.worlds import WITH, WITHOUT
+from dpsvm.report.palette import BLACK, COLOURS
+from dpsvm.report.picture import canvas, legend
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Floats = NDArray[np.float64]
+WIDTH = 80
+_MARGIN = 12
+_COLUMNS = WIDTH - _MARGIN
+_SHADES = " .:-=+*#%@"
+_RELATIONS = {"add-remove": "add or remove one record", "replace": "replace one record"}
 
 _FAR_OUT = 0.1  # per cent of the runs beyond either end of a histogram
+_BINS = 60
+_COLOURS = {WITH: COLOURS[1], WITHOUT: COLOURS[0]}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -41,7 +52,7 @@ class AuditResult:
     neighbouring: str
     confidence: float
     rule: Rule
-    values: dict[str, Floats] = field(repr=False)
+    values: dict[str, Array] = field(repr=False)
     """The statistic in every test run, by world: ``with`` and ``without`` the record."""
     pilot_runs: int
     """Runs of each world on which the rule was chosen."""
@@ -96,18 +107,13 @@ class AuditResult:
     @property
     def unbounded(self) -> bool:
         """Whether no epsilon holds: the event happens in one world and cannot in the other."""
-        hits = self.hits
+        likely, level = self.hits[self.rule.likely], (1.0 - self.confidence) / 2.0
         return (
             self.impossible is not None
-            and hits[self.rare] == 0
-            and hits[self.rule.likely] > 0
-            and self._likely_at_least > self.delta
+            and self.hits[self.rare] == 0
+            and likely > 0
+            and float(probability_at_least(likely, self.runs, level)) > self.delta
         )
-
-    @property
-    def _likely_at_least(self) -> float:
-        level = (1.0 - self.confidence) / 2.0
-        return float(probability_at_least(self.hits[self.rule.likely], self.runs, level))
 
     @property
     def refuted(self) -> bool | None:
@@ -141,7 +147,7 @@ class AuditResult:
     def _sure(self) -> str:
         return f"{100 * self.confidence:.10g}% confidence"
 
-    def histogram(self, bins: int) -> tuple[Floats, dict[str, NDArray[np.intp]]]:
+    def histogram(self, bins: int) -> tuple[Array, dict[str, NDArray[np.intp]]]:
         """Edges, and how many values of each world lie between them.
 
         The few values far out are counted at the ends, and the threshold is within.
@@ -166,19 +172,54 @@ class AuditResult:
         return edges, counts
 
     def report(self) -> str:
-        """Everything in words."""
-        from dpsvm.privacy.audit.report import report_text
+        """What was run, what was seen, and what follows, for a terminal.
 
-        return report_text(self)
+        >>> print(AuditResult(
+        ...     estimator="Mean", record="a record", neighbouring="replace", confidence=0.95,
+        ...     rule=Rule("score", 0.5, True, "with"), values={"with": np.ones(100),
+        ...     "without": np.eye(100)[0]}, pilot_runs=50, claimed_epsilon=1.0,
+        ...     random_state=0).report())
+        estimator   Mean
+        record      a record
+        relation    replace one record
+        pilot       50 runs with and 50 without the record, to choose the event
+        test        100 runs with and 100 without, which can show an epsilon of 3.28 at
+                    most
+        event       score at least 0.5: in 100 runs with, 1 without the record
+        with                                                                           @
+        without     @                                                                  .
+                    0 -------------------------------^-------------------------------- 1
+        <BLANKLINE>
+        audited: epsilon is at least 2.87 (95% confidence)
+        refuted: the claimed epsilon 1 is below the audited bound (95% confidence)
+        """
+        lines = [line for name, text in _facts(self) for line in _wrapped(name, text)]
+        return "\n".join([*lines, *_shaded(self), "", *_findings(self)])
 
     def __str__(self) -> str:
         return self.report()
 
     def plot(self) -> Figure:
-        """A matplotlib figure: the statistic with and without the record."""
-        from dpsvm.privacy.audit.figure import histogram
-
-        return histogram(self)
+        """A matplotlib figure: the statistic in the test runs of both worlds, and the threshold."""
+        lines = [self.finding]
+        if self.unbounded:
+            lines.append("not private for any epsilon")
+        if self.claimed_epsilon is not None:
+            word = "refuted" if self.refuted else "not refuted"
+            lines.append(f"claimed epsilon {self.claimed_epsilon:g}: {word}")
+        figure, [axes] = canvas(width=8.0, height=4.9, title="\n".join(lines))
+        edges, counts = self.histogram(_BINS)
+        for world in (WITHOUT, WITH):
+            colour = _COLOURS[world]
+            label = f"{world} the record: event in {self.hits[world]} of {self.runs} runs"
+            axes.stairs(counts[world], edges, fill=True, color=colour, alpha=0.35)
+            axes.stairs(counts[world], edges, color=colour, linewidth=1.5, label=label)
+        side = "at least" if self.rule.at_least else "below"
+        threshold = f"event: {side} {self.rule.threshold:.4g}"
+        axes.axvline(self.rule.threshold, color=BLACK, linestyle="--", label=threshold)
+        axes.set(xlabel=self.rule.statistic, ylabel="runs", xlim=(edges[0], edges[-1]))
+        legend(axes)
+        return figure
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the values, in plain values."""
@@ -209,3 +250,61 @@ class AuditResult:
 def rounded_down(bound: float) -> str:
     """Two decimals, never more than the bound."""
     return f"{math.floor(bound * 100.0) / 100.0:.2f}"
+
+
+def _facts(result: AuditResult) -> Iterator[tuple[str, str]]:
+    runs, pilot, hits = result.runs, result.pilot_runs, result.hits
+    most = rounded_down(result.largest)
+    yield "estimator", result.estimator
+    yield "record", result.record
+    yield "relation", _RELATIONS[result.neighbouring]
+    yield "pilot", f"{pilot} runs with and {pilot} without the record, to choose the event"
+    yield (
+        "test",
+        f"{runs} runs with and {runs} without, which can show an epsilon of {most} at most",
+    )
+    seen = f"in {hits[WITH]} runs with, {hits[WITHOUT]} without the record"
+    yield "event", f"{result.rule.event}: {seen}"
+    for category, message in result.warnings.items():
+        yield "warning", f"{category}: {message}"
+
+
+def _shaded(result: AuditResult) -> Iterator[str]:
+    """The statistic in both worlds, darker where there are more runs; ^ is the threshold."""
+    edges, counts = result.histogram(_COLUMNS)
+    for world in (WITH, WITHOUT):
+        shades = np.ceil(counts[world] / counts[world].max() * (len(_SHADES) - 1)).astype(int)
+        yield (world.ljust(_MARGIN) + "".join(_SHADES[shade] for shade in shades)).rstrip()
+    place = int(np.searchsorted(edges, result.rule.threshold).clip(1, _COLUMNS)) - 1
+    axis = "-" * place + "^" + "-" * (_COLUMNS - 1 - place)
+    low, high = f"{edges[0]:.3g} ", f" {edges[-1]:.3g}"
+    if place >= len(low):
+        axis = low + axis[len(low) :]
+    if len(axis) - place > len(high):
+        axis = axis[: -len(high)] + high
+    yield " " * _MARGIN + axis
+
+
+def _findings(result: AuditResult) -> Iterator[str]:
+    if result.delta:
+        yield result.at_delta(0.0).finding
+    yield result.finding
+    if result.unbounded:
+        share = f"in {result.hits[result.rule.likely]} of {result.runs} runs"
+        yield from textwrap.wrap(
+            f"not private for any epsilon: {result.impossible}; {result.rule.likely} the record "
+            f"it was not 0 {share}",
+            WIDTH,
+        )
+    if result.claimed_epsilon is not None:
+        yield from textwrap.wrap(result.verdict, WIDTH)
+
+
+def _wrapped(name: str, text: str) -> list[str]:
+    return textwrap.wrap(
+        " ".join(text.split()),
+        WIDTH,
+        initial_indent=name.ljust(_MARGIN),
+        subsequent_indent=" " * _MARGIN,
+        break_on_hyphens=False,
+    )

@@ -8,12 +8,12 @@ import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from multiprocessing import resource_tracker
 from typing import Any
 
 import numpy as np
 from joblib.externals.loky.backend import resource_tracker as loky_resource_tracker
-from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
@@ -21,7 +21,6 @@ from dpsvm.privacy.audit.choice import Rule
 from dpsvm.privacy.audit.statistics import Meter
 from dpsvm.privacy.audit.worlds import WITHOUT, Worlds
 
-Floats = NDArray[np.float64]
 Factory = Callable[[int], Any]
 
 _SEEDS = 2**32  # what numpy's RandomState takes
@@ -36,15 +35,15 @@ class Trainer:
     worlds: Worlds
     meter: Meter
     random_state: int
-    base: int = field(init=False)
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def _base(self) -> int:
         [base] = np.random.SeedSequence(self.random_state).generate_state(1)
-        object.__setattr__(self, "base", int(base))
+        return int(base)
 
     def seed(self, world: str, number: int) -> int:
         """The seed of a run; all runs of an audit have different ones."""
-        return (self.base + _STRIDE * (2 * number + (world == WITHOUT))) % _SEEDS
+        return (self._base + _STRIDE * (2 * number + (world == WITHOUT))) % _SEEDS
 
     def fit(self, world: str, number: int) -> Any:
         """The model that one run releases; ValueError, naming the run, if the fit fails."""

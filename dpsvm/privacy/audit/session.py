@@ -9,15 +9,13 @@ from contextlib import closing
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpsvm._arrays import Array
 from dpsvm.privacy.audit.choice import Aim, Pilot, Rule, choose
 from dpsvm.privacy.audit.journal import Journal
 from dpsvm.privacy.audit.runs import Batch, Chosen, Everything, Trainer, batches, make
 from dpsvm.privacy.audit.statistics import weights_are_sums_of_rows
 from dpsvm.privacy.audit.worlds import WITH, WITHOUT
-
-Floats = NDArray[np.float64]
 
 _BATCH_SECONDS = 0.5  # what an interruption loses at most, for each process
 _LARGEST_BATCH = 250
@@ -82,7 +80,7 @@ class Session:
             self.journal.settle(rule)
         return self.journal.rule or rule
 
-    def test(self, trainer: Trainer, rule: Rule, pilot_runs: int) -> dict[str, Floats]:
+    def test(self, trainer: Trainer, rule: Rule, pilot_runs: int) -> dict[str, Array]:
         """The statistic of the rule, by world, in runs that were not seen before."""
         numbers = range(pilot_runs, pilot_runs + self.aim.runs)
         found = self._collect(trainer, "test", Chosen(rule), numbers)
@@ -99,7 +97,7 @@ class Session:
 
     def _collect(
         self, trainer: Trainer, phase: str, measured: Everything | Chosen, numbers: range
-    ) -> dict[str, Floats]:
+    ) -> dict[str, Array]:
         """What was measured in every run of a phase, [runs, measured], by world."""
         todo: list[Batch] = []
         for world in (WITH, WITHOUT):

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats = NDArray[np.float64]
-Statistic = Callable[[Any, Floats], ArrayLike]
+from dpsvm._arrays import Array
+
+Statistic = Callable[[Any, Array], ArrayLike]
 
 _LARGEST = 1e300  # so that the difference of two values is a number
 _MOST_PARAMETERS = 2048
@@ -30,7 +31,7 @@ class Meter:
 
     row: Any
     """The record as the model takes rows, [1, features]."""
-    record: Floats
+    record: Array
     """The same, [features]."""
     column: int | None = None
     """The feature that only the record has."""
@@ -104,12 +105,14 @@ def nonzeros_of(column: int) -> str:
     return f"number of nonzeros in the weight of feature {column + 1}"
 
 
-def _linear(model: Any) -> tuple[Floats, Floats]:
+def _linear(model: Any) -> tuple[Array, Array]:
     """Weights [outputs, features] and intercepts [outputs or 0]."""
-    weights = model.coef_
-    weights = weights.toarray() if sp.issparse(weights) else weights
     intercepts = np.asarray(getattr(model, "intercept_", ()), dtype=np.float64).ravel()
-    return np.atleast_2d(np.asarray(weights, dtype=np.float64)), intercepts
+    return np.atleast_2d(_dense(model.coef_)), intercepts
+
+
+def _dense(part: Any) -> Array:
+    return np.asarray(part.toarray() if sp.issparse(part) else part, dtype=np.float64)
 
 
 def _decisions(model: Any, row: Any) -> dict[str, float]:
@@ -144,11 +147,9 @@ def weights_are_sums_of_rows(model: Any, column: int) -> bool:
     """
     if not all(hasattr(model, name) for name in ("coef_", "dual_coef_", "support_vectors_")):
         return False
-    dense = [
-        np.asarray(part.toarray() if sp.issparse(part) else part, dtype=np.float64)
-        for part in (model.coef_, model.dual_coef_, model.support_vectors_)
-    ]
-    weights, coefficients, rows = dense
+    weights, coefficients, rows = map(
+        _dense, (model.coef_, model.dual_coef_, model.support_vectors_)
+    )
     if coefficients.shape[0] != 1 or rows.shape[1:] != weights.shape[1:] or not len(rows):
         return False
     combined = bool(np.allclose(coefficients @ rows, weights, rtol=1e-9, atol=1e-12))

@@ -12,7 +12,8 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
-Floats = NDArray[np.float64]
+from dpsvm._arrays import Array
+from dpsvm.privacy.guarantee import OF_RECORDS, check_neighbouring
 
 WITH, WITHOUT = "with", "without"
 """The two worlds."""
@@ -20,7 +21,7 @@ WITH, WITHOUT = "with", "without"
 CANARIES = ("mislabelled", "natural", "unique-feature")
 """The records that an audit knows how to make or find."""
 
-NEIGHBOURING = ("add-remove", "replace")
+NEIGHBOURING = OF_RECORDS
 """The relations between neighbouring data sets that can be audited record by record."""
 
 _WIDE = 1000  # features beyond which influence is estimated one feature at a time
@@ -37,19 +38,16 @@ class Worlds:
 
     X: dict[str, Any]
     y: dict[str, NDArray[Any]]
-    record: Floats
+    record: Array
     label: Any
     description: str
-    neighbouring: str
     column: int | None = None
     """The feature that no other record has."""
 
     @property
     def row(self) -> Any:
         """The record as rows of the same kind as the data."""
-        like = self.X[WITH]
-        row = self.record[np.newaxis].astype(like.dtype)
-        return type(like)(row) if sp.issparse(like) else row
+        return _like(self.X[WITH], self.record)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -87,9 +85,7 @@ def make_worlds(
     (array([0, 1]), 'record 1 of the data (counted from 0), labelled 0')
     """
     rows, labels = _checked(X, y)
-    if neighbouring not in NEIGHBOURING:
-        known = " or ".join(map(repr, NEIGHBOURING))
-        raise ValueError(f"neighbouring must be {known}, got {neighbouring!r}")
+    check_neighbouring(neighbouring, NEIGHBOURING)
     if record is not None and not 0 <= record < len(labels):
         raise ValueError(f"record must be from 0 to {len(labels) - 1}, got {record!r}")
     if canary is not None and not isinstance(canary, str):
@@ -136,14 +132,14 @@ def _own(
         place = 0 if record is None else record
         inside, outside = _replaced(rows, labels, place, x, label), (rows, labels)
         description += f", in place of record {place}"
-    return _worlds(inside, outside, x, label, description, neighbouring)
+    return _worlds(inside, outside, x, label, description)
 
 
 def _natural(
     rows: Any, labels: NDArray[Any], classes: NDArray[Any], neighbouring: str, record: int | None
 ) -> Worlds:
     [place] = most_influential(rows, labels, 1) if record is None else [record]
-    x, label = _dense_row(rows, place), labels[place]
+    x, label = _flat(rows[[place]]), labels[place]
     description = f"record {place} of the data (counted from 0), labelled {label}"
     if neighbouring == "add-remove":
         kept = np.arange(len(labels)) != place
@@ -152,7 +148,7 @@ def _natural(
         other = classes[-1] if label != classes[-1] else classes[0]
         outside = _replaced(rows, labels, place, x, other)
         description += f"; without it, the same row labelled {other}"
-    return _worlds((rows, labels), outside, x, label, description, neighbouring)
+    return _worlds((rows, labels), outside, x, label, description)
 
 
 def _mislabelled(
@@ -166,7 +162,7 @@ def _mislabelled(
 ) -> Worlds:
     low, high = _limits(rows, feature_range)
     label, looks = classes[0], classes[-1]
-    towards = _mean(rows[labels == looks]) - _mean(rows[labels == label])
+    towards = _flat(rows[labels == looks].mean(axis=0)) - _flat(rows[labels == label].mean(axis=0))
     nearest_to_zero = np.clip(0.0, low, high)
     x = np.where(towards > 0, high, np.where(towards < 0, low, nearest_to_zero))
     twin, column = x, None
@@ -190,16 +186,15 @@ def _mislabelled(
         description += f"; without it, the same row labelled {looks}"
         if column is not None:
             description += f" and 0 in feature {column + 1}"
-    return _worlds(inside, outside, x, label, description, neighbouring, column)
+    return _worlds(inside, outside, x, label, description, column)
 
 
 def _worlds(
     inside: tuple[Any, NDArray[Any]],
     outside: tuple[Any, NDArray[Any]],
-    record: Floats,
+    record: Array,
     label: Any,
     description: str,
-    neighbouring: str,
     column: int | None = None,
 ) -> Worlds:
     return Worlds(
@@ -208,14 +203,13 @@ def _worlds(
         record=record,
         label=label.item() if isinstance(label, np.generic) else label,
         description=description,
-        neighbouring=neighbouring,
         column=column,
     )
 
 
-def _limits(rows: Any, feature_range: tuple[ArrayLike, ArrayLike] | None) -> tuple[Floats, Floats]:
+def _limits(rows: Any, feature_range: tuple[ArrayLike, ArrayLike] | None) -> tuple[Array, Array]:
     """The range of every feature: the public one, or within it the observed one."""
-    seen_low, seen_high = (np.asarray(one, dtype=np.float64) for one in _extremes(rows))
+    seen_low, seen_high = _flat(rows.min(axis=0)), _flat(rows.max(axis=0))
     if feature_range is None:
         return seen_low, seen_high
     try:
@@ -239,22 +233,11 @@ def _limits(rows: Any, feature_range: tuple[ArrayLike, ArrayLike] | None) -> tup
     return low, high
 
 
-def _extremes(rows: Any) -> tuple[Any, Any]:
-    if sp.issparse(rows):
-        return rows.min(axis=0).toarray().ravel(), rows.max(axis=0).toarray().ravel()
-    return rows.min(axis=0), rows.max(axis=0)
-
-
-def _mean(rows: Any) -> Floats:
-    return np.asarray(rows.mean(axis=0), dtype=np.float64).ravel()
-
-
-def _dense_row(rows: Any, place: int) -> Floats:
-    row = rows[[place]]
+def _flat(row: Any) -> Array:
     return np.asarray(row.toarray() if sp.issparse(row) else row, dtype=np.float64).ravel()
 
 
-def _like(rows: Any, x: Floats) -> Any:
+def _like(rows: Any, x: Array) -> Any:
     row = x[np.newaxis].astype(rows.dtype)
     return type(rows)(row) if sp.issparse(rows) else row
 
@@ -265,12 +248,12 @@ def _stacked(parts: list[Any]) -> Any:
     return np.vstack(parts)
 
 
-def _added(rows: Any, labels: NDArray[Any], x: Floats, label: Any) -> tuple[Any, NDArray[Any]]:
+def _added(rows: Any, labels: NDArray[Any], x: Array, label: Any) -> tuple[Any, NDArray[Any]]:
     return _stacked([rows, _like(rows, x)]), np.append(labels, _label_like(labels, label))
 
 
 def _replaced(
-    rows: Any, labels: NDArray[Any], place: int, x: Floats, label: Any
+    rows: Any, labels: NDArray[Any], place: int, x: Array, label: Any
 ) -> tuple[Any, NDArray[Any]]:
     one = _label_like(labels, label)
     changed = labels.astype(np.result_type(labels, one))
@@ -288,7 +271,7 @@ def _label_like(labels: NDArray[Any], label: Any) -> NDArray[Any]:
     return found
 
 
-def influences(rows: Any, labels: NDArray[Any]) -> Floats:
+def influences(rows: Any, labels: NDArray[Any]) -> Array:
     """How far removing each record moves a least-squares fit to the labels, at that record.
 
     A stand-in for the estimator that is audited: cheap, and right about which records are odd.
@@ -301,18 +284,16 @@ def influences(rows: Any, labels: NDArray[Any]) -> Floats:
     ones = np.ones((len(target), 1))
     sparse = sp.issparse(rows)
     full: Any = sp.csr_array(sp.hstack([rows, ones])) if sparse else np.hstack([rows, ones])
+    times = full.multiply if sparse else full.__mul__
     if full.shape[1] > _WIDE:
-        squares = np.asarray(full.multiply(full).sum(axis=0) if sparse else (full**2).sum(axis=0))
-        inverse = 1.0 / (squares.ravel() + 1.0)
-        projected = full.multiply(inverse) if sparse else full * inverse
+        projected = times(1.0 / (np.asarray(times(full).sum(axis=0)).ravel() + 1.0))
     else:
         gram = full.T @ full
         gram = gram.toarray() if sparse else gram
         projected = full @ np.linalg.inv(gram + np.eye(full.shape[1]))
-    product = full.multiply(projected) if sparse else full * projected
-    leverage = np.asarray(product.sum(axis=1)).ravel().clip(0.0, 1.0 - 1e-9)
+    leverage = np.asarray(times(projected).sum(axis=1)).ravel().clip(0.0, 1.0 - 1e-9)
     fitted = np.asarray(projected @ (full.T @ target)).ravel()
-    moved: Floats = np.abs(target - fitted) * leverage / (1.0 - leverage)
+    moved: Array = np.abs(target - fitted) * leverage / (1.0 - leverage)
     return moved
 
 

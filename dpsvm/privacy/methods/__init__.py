@@ -19,8 +19,10 @@ numbers.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from dpsvm.privacy.guarantee import check_delta, check_epsilon
-from dpsvm.privacy.methods.gradient import Gradient, calibrate_gradient
+from dpsvm.privacy.methods.gradient import calibrate_gradient
 from dpsvm.privacy.methods.mechanism import Mechanism, Setup
 from dpsvm.privacy.methods.objective import ObjectivePure, calibrate_objective
 from dpsvm.privacy.methods.objective_gaussian import (
@@ -29,7 +31,6 @@ from dpsvm.privacy.methods.objective_gaussian import (
     objective_gaussian_event,
 )
 from dpsvm.privacy.methods.output import (
-    Output,
     calibrate_output_gaussian,
     calibrate_output_laplace,
     calibrate_output_pure,
@@ -39,19 +40,11 @@ from dpsvm.privacy.methods.output import (
 __all__ = [
     "METHODS",
     "NEED_DELTA",
-    "Gradient",
     "Mechanism",
     "ObjectiveGaussian",
     "ObjectivePure",
-    "Output",
     "Setup",
     "calibrate",
-    "calibrate_gradient",
-    "calibrate_objective",
-    "calibrate_objective_gaussian",
-    "calibrate_output_gaussian",
-    "calibrate_output_laplace",
-    "calibrate_output_pure",
     "objective_gaussian_event",
     "output_sensitivity",
 ]
@@ -59,7 +52,18 @@ __all__ = [
 METHODS = ("objective-gaussian", "objective", "output", "gradient", "output-laplace")
 """The mechanisms, the default first."""
 
-NEED_DELTA = ("objective-gaussian", "gradient")
+_PURE: dict[str, Callable[[Setup, float], Mechanism]] = {
+    "objective": calibrate_objective,
+    "output": calibrate_output_pure,
+    "output-laplace": calibrate_output_laplace,
+}
+_APPROXIMATE: dict[str, Callable[[Setup, float, float], Mechanism]] = {
+    "objective-gaussian": calibrate_objective_gaussian,
+    "output": calibrate_output_gaussian,
+    "gradient": calibrate_gradient,
+}
+
+NEED_DELTA = tuple(method for method in METHODS if method not in _PURE)
 """Those that are not pure for any setting."""
 
 
@@ -80,15 +84,6 @@ def calibrate(method: str, setup: Setup, epsilon: float, delta: float | None) ->
         raise ValueError(f"method must be one of {known}, got {method!r}")
     if method in NEED_DELTA and delta is None:
         raise ValueError(f"method={method!r} needs a delta between 0 and 1, got None")
-    if method == "output" and delta is not None:
-        return calibrate_output_gaussian(setup, epsilon, delta)
-    if method == "output":
-        return calibrate_output_pure(setup, epsilon)
-    if method == "output-laplace":
-        return calibrate_output_laplace(setup, epsilon)
-    if method == "objective":
-        return calibrate_objective(setup, epsilon)
-    assert delta is not None
-    if method == "gradient":
-        return calibrate_gradient(setup, epsilon, delta)
-    return calibrate_objective_gaussian(setup, epsilon, delta)
+    if delta is not None and method in _APPROXIMATE:
+        return _APPROXIMATE[method](setup, epsilon, delta)
+    return _PURE[method](setup, epsilon)

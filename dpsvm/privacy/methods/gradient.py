@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpsvm.privacy.accounting import Approximate, Gaussian, gaussian_mu
+from dpsvm._arrays import Array
+from dpsvm.privacy.accounting import Approximate, Event, Gaussian, gaussian_mu, least
 from dpsvm.privacy.guarantee import Guarantee
 from dpsvm.privacy.methods.mechanism import Mechanism, Setup
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.rounding import UP, on_grid
-
-Array = NDArray[np.float64]
 
 _COUNT_SHARE = 0.01  # of mu^2, for the number of rows
 
@@ -28,9 +26,8 @@ class Gradient(Mechanism):
     its share of the budget.
     """
 
-    method: ClassVar[str] = "gradient"
     count_scale: float  # of the number of rows; 0 where it is public
-    composed: str = field(default="exact Gaussian composition")
+    composed: str
 
     def release(self, rows: Any, signs: Array, weights: Array, noise: Noise) -> Array:
         """Every number that is used after a step is noisy: what follows is post-processing."""
@@ -50,7 +47,7 @@ class Gradient(Mechanism):
             pull = weights * signs * setup.loss.slope(signs * np.asarray(rows @ ahead))
             if setup.rate < 1.0:
                 pull = pull * (noise.uniform(len(pull)) < setup.rate)
-            noisy = np.asarray(rows.T @ pull) + noise.gaussian(self.noise_scale, setup.dimension)
+            noisy = np.asarray(rows.T @ pull) + self.draw(noise, self.noise_scale)
             before, w = w, ahead - step * (noisy / setup.rate + setup.lam * ahead)
             if 2 * t + 1 >= setup.steps:
                 total, kept = total + w, kept + 1
@@ -90,23 +87,30 @@ def calibrate_gradient(setup: Setup, epsilon: float, delta: float) -> Gradient:
     >>> round(release.noise_scale, 1), round(1 / release.event.mu, 2)
     (18.7, 3.73)
     """
-    if setup.rate < 1.0:
-        return _calibrate_sampled(setup, epsilon, delta)
     mu = gaussian_mu(epsilon, delta)
     counted = setup.neighbouring == "add-remove"
-    left = mu * math.sqrt(1.0 - _COUNT_SHARE) if counted else mu
-    releases = setup.steps * setup.machines
+    count_scale = UP / (mu * math.sqrt(_COUNT_SHARE)) if counted else 0.0
+    event: Event = Gaussian(mu)
+    composed = "exact Gaussian composition"
+    if setup.rate < 1.0:
+        scale = setup.loss.lipschitz * _sampled_scale(setup, epsilon, delta, count_scale)
+        event, composed = Approximate(epsilon, delta), "dp-accounting, privacy loss distributions"
+    else:
+        left = mu * math.sqrt(1.0 - _COUNT_SHARE) if counted else mu
+        scale = setup.difference * math.sqrt(setup.steps * setup.machines) / left * UP
     return Gradient(
         setup=setup,
-        event=Gaussian(mu),
+        event=event,
         guarantee=Guarantee(epsilon, delta, setup.neighbouring),
-        noise_scale=setup.difference * math.sqrt(releases) / left * UP,
+        noise_scale=scale,
         noise_law="gaussian",
-        count_scale=UP / (mu * math.sqrt(_COUNT_SHARE)) if counted else 0.0,
+        count_scale=count_scale,
+        composed=composed,
     )
 
 
-def _calibrate_sampled(setup: Setup, epsilon: float, delta: float) -> Gradient:
+def _sampled_scale(setup: Setup, epsilon: float, delta: float, count_scale: float) -> float:
+    """The noise of sampled steps, in units of their sensitivity, rounded up."""
     if setup.neighbouring != "add-remove":
         raise ValueError(
             "sampled gradient steps are accounted for under neighbouring='add-remove' only, "
@@ -121,29 +125,15 @@ def _calibrate_sampled(setup: Setup, epsilon: float, delta: float) -> Gradient:
             "dp-accounting, which is not installed (pip install dpsvm[privacy]); rate = 1 needs "
             "none"
         ) from None
-    count_scale = UP / (gaussian_mu(epsilon, delta) * math.sqrt(_COUNT_SHARE))
-    releases = setup.steps * setup.machines
 
-    def cost(multiplier: float) -> float:
+    def holds(multiplier: float) -> bool:
         accountant = PLDAccountant()
         accountant.compose(dp_event.GaussianDpEvent(count_scale))
         sampled = dp_event.PoissonSampledDpEvent(setup.rate, dp_event.GaussianDpEvent(multiplier))
-        accountant.compose(sampled, releases)
-        return float(accountant.get_epsilon(delta))
+        accountant.compose(sampled, setup.steps * setup.machines)
+        return bool(accountant.get_epsilon(delta) <= epsilon)
 
     enough = 1.0
-    while cost(enough) > epsilon:
+    while not holds(enough):
         enough *= 2.0
-    too_little = enough / 2.0 if enough > 1.0 else 0.05
-    while enough - too_little > 1e-4 * enough:
-        middle = (enough + too_little) / 2.0
-        too_little, enough = (too_little, middle) if cost(middle) <= epsilon else (middle, enough)
-    return Gradient(
-        setup=setup,
-        event=Approximate(epsilon, delta),
-        guarantee=Guarantee(epsilon, delta, setup.neighbouring),
-        noise_scale=enough * setup.loss.lipschitz,
-        noise_law="gaussian",
-        count_scale=count_scale,
-        composed="dp-accounting, privacy loss distributions",
-    )
+    return least(holds, enough / 2.0 if enough > 1.0 else 0.05, enough, digits=4)

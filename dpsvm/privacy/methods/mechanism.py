@@ -5,18 +5,16 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpsvm._arrays import Array
 from dpsvm.losses import Loss
 from dpsvm.privacy.accounting import Event
 from dpsvm.privacy.guarantee import OF_RECORDS, Guarantee, check_neighbouring
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.rounding import on_grid
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +57,6 @@ class Setup:
 class Mechanism(ABC):
     """A calibrated release."""
 
-    method: ClassVar[str]
     setup: Setup
     event: Event  # what the release of all machines is charged as
     guarantee: Guarantee
@@ -79,6 +76,13 @@ class Mechanism(ABC):
     def machine(self, rows: Any, signs: Array, weights: Array, noise: Noise) -> Array:
         """Noisy weights of one machine."""
         raise NotImplementedError
+
+    def draw(self, noise: Noise, scale: float) -> Array:
+        """Noise of ``noise_law`` for the weights of one machine."""
+        d = self.setup.dimension
+        if self.noise_law == "spherical":
+            return noise.spherical(d, scale)
+        return noise.gaussian(scale, d) if self.noise_law == "gaussian" else noise.laplace(scale, d)
 
     @property
     @abstractmethod

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from dpsvm._arrays import Array
 from dpsvm.privacy.accounting import Pure
 from dpsvm.privacy.guarantee import Guarantee
 from dpsvm.privacy.methods.mechanism import Mechanism, Setup, smoothness
 from dpsvm.privacy.minimiser import Objective, minimise
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.rounding import COVERING_SHARE, UP
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -25,7 +21,6 @@ class ObjectivePure(Mechanism):
     approximate minimiser.
     """
 
-    method: ClassVar[str] = "objective"
     epsilon_noise: float  # eps' of one machine
     extra: float  # n Delta, added to lam
     output_scale: float
@@ -33,10 +28,10 @@ class ObjectivePure(Mechanism):
     def machine(self, rows: Any, signs: Array, weights: Array, noise: Noise) -> Array:
         """The minimiser of the perturbed objective, its gradient certified."""
         setup = self.setup
-        term = noise.spherical(setup.dimension, self.noise_scale)
+        term = self.draw(noise, self.noise_scale)
         objective = Objective(rows, signs, weights, setup.loss, setup.lam + self.extra, term)
         w = minimise(objective, setup.tol)
-        return w + noise.spherical(setup.dimension, self.output_scale)
+        return w + self.draw(noise, self.output_scale)
 
     @property
     def weight_noise(self) -> float:

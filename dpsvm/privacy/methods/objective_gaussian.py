@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from dpsvm._arrays import Array
 from dpsvm.privacy import accounting
 from dpsvm.privacy.accounting import Event, Folded
 from dpsvm.privacy.guarantee import Guarantee
@@ -17,22 +15,19 @@ from dpsvm.privacy.minimiser import Objective, minimise
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.rounding import COVERING_SHARE, UP
 
-Array = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class ObjectiveGaussian(Mechanism):
     """A Gaussian linear term in the objective, and a little noise on its approximate minimiser."""
 
-    method: ClassVar[str] = "objective-gaussian"
     output_scale: float
 
     def machine(self, rows: Any, signs: Array, weights: Array, noise: Noise) -> Array:
         """The minimiser of the perturbed objective, its gradient certified."""
         setup = self.setup
-        term = noise.gaussian(self.noise_scale, setup.dimension)
+        term = self.draw(noise, self.noise_scale)
         w = minimise(Objective(rows, signs, weights, setup.loss, setup.lam, term), setup.tol)
-        return w + noise.gaussian(self.output_scale, setup.dimension)
+        return w + self.draw(noise, self.output_scale)
 
     @property
     def weight_noise(self) -> float:

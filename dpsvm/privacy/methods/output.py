@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpsvm._arrays import Array
 from dpsvm.losses import Hinge
 from dpsvm.privacy.accounting import Gaussian, Pure, gaussian_mu
 from dpsvm.privacy.dual import solve_hinge
@@ -17,8 +17,6 @@ from dpsvm.privacy.methods.mechanism import Mechanism, Setup
 from dpsvm.privacy.minimiser import Objective, minimise
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.rounding import UP
-
-Array = NDArray[np.float64]
 
 _GAP_SHARE = 0.01  # sqrt(2 g) / C for the hinge: its inexact minimiser adds twice that to C L
 
@@ -50,43 +48,31 @@ def output_sensitivity(setup: Setup) -> tuple[float, float]:
 class Output(Mechanism):
     """Noise added to the minimiser."""
 
-    method: ClassVar[str] = "output"
-    sensitivity: float
-    gap: float
-
     def machine(self, rows: Any, signs: Array, weights: Array, noise: Noise) -> Array:
         """The minimiser, certified, plus noise."""
-        return self._minimiser(rows, signs, weights) + self._draw(noise)
+        return self._minimiser(rows, signs, weights) + self.draw(noise, self.noise_scale)
 
     def _minimiser(self, rows: Any, signs: Array, weights: Array) -> Array:
         setup = self.setup
+        _, gap = output_sensitivity(setup)
         if isinstance(setup.loss, Hinge):
-            return solve_hinge(rows, signs, weights, setup.C, self.gap)
+            return solve_hinge(rows, signs, weights, setup.C, gap)
         linear = np.zeros(setup.dimension)
         objective = Objective(rows, signs, weights, setup.loss, setup.lam, linear)
         # In units of sum loss + lam/2 |w|^2, a gradient of lam sqrt(2 g) leaves w within sqrt(2 g).
-        return minimise(objective, setup.lam * math.sqrt(2.0 * self.gap))
-
-    def _draw(self, noise: Noise) -> Array:
-        d = self.setup.dimension
-        if self.noise_law == "gaussian":
-            return noise.gaussian(self.noise_scale, d)
-        if self.noise_law == "laplace":
-            return noise.laplace(self.noise_scale, d)
-        return noise.spherical(d, self.noise_scale)
+        return minimise(objective, setup.lam * math.sqrt(2.0 * gap))
 
     @property
     def weight_noise(self) -> float:
         """Exact: the noise is in the weights themselves."""
-        if self.noise_law == "gaussian":
-            return self.noise_scale
-        if self.noise_law == "laplace":
-            return self.noise_scale * math.sqrt(2.0)
-        return self.noise_scale * math.sqrt(self.setup.dimension + 1.0)
+        squares = {"gaussian": 1.0, "laplace": 2.0, "spherical": self.setup.dimension + 1.0}
+        return self.noise_scale * math.sqrt(squares[self.noise_law])
 
     def facts(self) -> dict[str, Any]:
         """Sensitivity and certified gap."""
-        return {"sensitivity": self.sensitivity, "certified_gap": self.gap}
+        return dict(
+            zip(("sensitivity", "certified_gap"), output_sensitivity(self.setup), strict=True)
+        )
 
 
 def calibrate_output_pure(setup: Setup, epsilon: float) -> Output:
@@ -101,16 +87,7 @@ def calibrate_output_pure(setup: Setup, epsilon: float) -> Output:
     >>> calibrate_output_pure(Setup(loss=Hinge(), C=1.0, dimension=3, machines=2), 1.0).event
     Pure(epsilon=1.0)
     """
-    sensitivity, gap = output_sensitivity(setup)
-    return Output(
-        setup=setup,
-        event=Pure(epsilon),
-        guarantee=Guarantee(epsilon, 0.0, setup.neighbouring),
-        noise_scale=sensitivity * setup.machines / epsilon * UP,
-        noise_law="spherical",
-        sensitivity=sensitivity,
-        gap=gap,
-    )
+    return _pure(setup, epsilon, "spherical", output_sensitivity(setup)[0])
 
 
 def calibrate_output_gaussian(setup: Setup, epsilon: float, delta: float) -> Output:
@@ -125,16 +102,13 @@ def calibrate_output_gaussian(setup: Setup, epsilon: float, delta: float) -> Out
     >>> round(release.noise_scale, 3)
     3.805
     """
-    sensitivity, gap = output_sensitivity(setup)
     mu = gaussian_mu(epsilon, delta)
     return Output(
         setup=setup,
         event=Gaussian(mu),
         guarantee=Guarantee(epsilon, delta, setup.neighbouring),
-        noise_scale=sensitivity * math.sqrt(setup.machines) / mu * UP,
+        noise_scale=output_sensitivity(setup)[0] * math.sqrt(setup.machines) / mu * UP,
         noise_law="gaussian",
-        sensitivity=sensitivity,
-        gap=gap,
     )
 
 
@@ -152,14 +126,16 @@ def calibrate_output_laplace(setup: Setup, epsilon: float) -> Output:
     >>> round(calibrate_output_laplace(Setup(loss=Hinge(), C=1.0, dimension=4), 1.0).noise_scale, 6)
     2.04
     """
-    sensitivity, gap = output_sensitivity(setup)
-    l1 = sensitivity * math.sqrt(setup.dimension)
+    l1 = output_sensitivity(setup)[0] * math.sqrt(setup.dimension)
+    return _pure(setup, epsilon, "laplace", l1)
+
+
+def _pure(setup: Setup, epsilon: float, noise_law: str, sensitivity: float) -> Output:
+    """All machines with epsilon together, in equal parts; sensitivity : in the norm of the law."""
     return Output(
         setup=setup,
         event=Pure(epsilon),
         guarantee=Guarantee(epsilon, 0.0, setup.neighbouring),
-        noise_scale=l1 * setup.machines / epsilon * UP,
-        noise_law="laplace",
-        sensitivity=sensitivity,
-        gap=gap,
+        noise_scale=sensitivity * setup.machines / epsilon * UP,
+        noise_law=noise_law,
     )
