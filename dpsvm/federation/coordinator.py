@@ -50,7 +50,7 @@ class _Progress:
     """How far the run is: all that is kept beside the lead's own memory."""
 
     stage: str = "new"  # "beginning", "running", "ending", "done"
-    shape: Shape = field(default_factory=lambda: Shape(0, ()))
+    shape: Shape = Shape(0, ())
     round: int = NOT_BEGUN  # of the outbox
     outbox: list[Content] = field(default_factory=list)
     history: list[dict[str, Any]] = field(default_factory=list)
@@ -125,15 +125,11 @@ class Coordinator:
 
     def snapshot(self) -> dict[str, Any]:
         """All that it needs to go on as if it had not been interrupted."""
-        now, shape = self._now, self._now.shape
+        lead = None if self._lead is None else self._lead.remember()
         return {
             "job": self.job.digest,
-            "stage": now.stage,
-            "shape": [shape.rows, list(shape.sizes), shape.columns],
-            "round": now.round,
-            "outbox": [[one.kind, one.arrays, one.scalars] for one in now.outbox],
-            "history": now.history,
-            "lead": None if self._lead is None else self._lead.remember(),
+            **vars(self._now),
+            "lead": lead,
             "data": self._fingerprint,
         }
 
@@ -148,13 +144,8 @@ class Coordinator:
         if kept["job"] != self.job.digest:
             raise StoreError(f"run {self.job.run} was begun with other terms")
         rows, sizes, columns = kept["shape"]
-        self._now = _Progress(
-            stage=kept["stage"],
-            shape=Shape(rows, tuple(sizes), columns),
-            round=kept["round"],
-            outbox=[Content(*one) for one in kept["outbox"]],
-            history=kept["history"],
-        )
+        shape, outbox = Shape(rows, tuple(sizes), columns), [Content(*x) for x in kept["outbox"]]
+        self._now = _Progress(kept["stage"], shape, kept["round"], outbox, kept["history"])
         lead = self._make_lead(begun=True)
         if self._now.stage != "beginning":  # in which it is charged
             self._account.require(lead.price, self._key)
@@ -212,7 +203,8 @@ class Coordinator:
         self._phase("before gather")
         self._check_kinds(replies)
         if now.stage == "ending":
-            self.store.write("result.json", dump_model(self.job, self.site, self._result(lead)))
+            result = {"history": now.history, **lead.result()}
+            self.store.write("result.json", dump_model(self.job, self.site, result))
             now.stage = "done"
             self.store.save(self.snapshot(), self._phase)
             return Turn({}, ended="done")
@@ -310,13 +302,10 @@ class Coordinator:
             self._account.check(lead.price)
         return lead
 
-    def _result(self, lead: Lead) -> dict[str, Any]:
-        return {"history": self._now.history, **lead.result()}
-
     def _messages(self, number: int, contents: Sequence[Content]) -> dict[str, Message]:
         if len(contents) == 1:
             contents = [contents[0]] * len(self.job.parties)
         return {
-            party: Message(self.job.run, number, one.kind, one.arrays, one.scalars)
+            party: Message(self.job.run, number, *one)
             for party, one in zip(self.job.parties, contents, strict=True)
         }

@@ -28,10 +28,10 @@ NOT_BEGUN = -1
 class _Progress:
     """How far a party is: all that is kept of a run."""
 
+    shape: Shape | None = None
     held: int = NOT_BEGUN  # the last round it has answered
     asked: str = ""  # digest of the question of that round
-    reply: Message | None = None
-    shape: Shape | None = None
+    reply: Content | None = None
     member: Member | None = None
     ended: bool = False
     closed: str | None = None  # why nothing more is answered, though the run is not over
@@ -87,22 +87,17 @@ class Party:
         """Who it is; nothing is computed and nothing charged."""
         budget = None if self.site.ledger is None else float(self.site.ledger.remaining())
         budget = None if budget == math.inf else budget
-        return self._message(
-            NOT_BEGUN,
-            Content(
-                "hello",
-                scalars={
-                    "version": VERSION,
-                    "job": self.job.digest,
-                    "party": self.site.name,
-                    "rows": self.site.rows,
-                    "columns": self.site.columns,
-                    "ids": self.site.digest() if self.job.ids else "",
-                    "held": self.held,
-                    "budget": budget,
-                },
-            ),
-        )
+        scalars = {
+            "version": VERSION,
+            "job": self.job.digest,
+            "party": self.site.name,
+            "rows": self.site.rows,
+            "columns": self.site.columns,
+            "ids": self.site.digest() if self.job.ids else "",
+            "held": self.held,
+            "budget": budget,
+        }
+        return Message(self.job.run, NOT_BEGUN, "hello", scalars=scalars)
 
     def handle(self, message: Message) -> Message:
         """The answer to a message, or a refusal that says why there is none."""
@@ -135,19 +130,10 @@ class Party:
 
     def snapshot(self) -> dict[str, Any]:
         """All that it needs to go on as if it had not been interrupted."""
-        now, shape, reply = self._now, self._now.shape, self._now.reply
-        return {
-            "job": self.job.digest,
-            "party": self.site.name,
-            "shape": None if shape is None else [shape.rows, shape.sizes, shape.columns],
-            "held": now.held,
-            "asked": now.asked,
-            "reply": None if reply is None else [reply.kind, reply.arrays, reply.scalars],
-            "member": None if now.member is None else now.member.remember(),
-            "ended": now.ended,
-            "closed": now.closed,
-            "data": self._fingerprint,
-        }
+        member = self._now.member
+        progress = vars(self._now) | {"member": None if member is None else member.remember()}
+        names = {"job": self.job.digest, "party": self.site.name}
+        return {**names, **progress, "data": self._fingerprint}
 
     def restore(self) -> None:
         """Go on from the store; refuse what does not fit to the job or to the ledger."""
@@ -172,9 +158,8 @@ class Party:
         if kept["data"] != self._fingerprint:
             raise StoreError(f"the data of {self.site.name} are not those the run began with")
         member.recall(kept["member"])
-        reply = self._message(kept["held"], Content(*kept["reply"]))
-        ended, closed = kept["ended"], kept["closed"]
-        return _Progress(kept["held"], kept["asked"], reply, shape, member, ended, closed)
+        own = {name: kept[name] for name in ("held", "asked", "ended", "closed")}
+        return _Progress(shape=shape, reply=Content(*kept["reply"]), member=member, **own)
 
     def _close(self, reason: str) -> None:
         """Answer nothing more: go back to the last round, and keep that it was the last."""
@@ -196,10 +181,10 @@ class Party:
             return self.hello()
         if message.kind == "stop":
             self.stopped = message.text("reason")
-            return self._message(message.round, Content("stopped"))
+            return Message(self.job.run, message.round, "stopped")
         if message.kind == "rehearse":
             self._rehearse(self._shape_of(message))
-            return self._message(message.round, Content("ready"))
+            return Message(self.job.run, message.round, "ready")
         acts: dict[str, Callable[[Message], Content]] = {"begin": self._begin, "end": self._end}
         return self._once(message, acts.get(message.kind, self._answer))
 
@@ -212,7 +197,7 @@ class Party:
                 raise Refusal(
                     f"{self.site.name} has answered round {now.held}, to another question"
                 )
-            return now.reply
+            return Message(self.job.run, now.held, *now.reply)
         if now.ended:
             raise Refusal(f"run {self.job.run} is over for {self.site.name}")
         if now.closed is not None:
@@ -227,8 +212,8 @@ class Party:
         self._question = f"{message.round} {asked}"
         content = act(message)
         self._phase("after draw")
-        now.held, now.asked = message.round, asked
-        now.reply = reply = self._message(message.round, content)
+        reply = Message(self.job.run, message.round, *content)
+        now.held, now.asked, now.reply = message.round, asked, content
         self.store.save(self.snapshot(), self._phase)
         self._halfway = False
         self._phase("after snapshot")
@@ -305,6 +290,3 @@ class Party:
         member = make_member(self.job, self.place, self.site, shape, Noise(self._stream))
         self.price = member.price
         return member
-
-    def _message(self, number: int, content: Content) -> Message:
-        return Message(self.job.run, number, content.kind, content.arrays, content.scalars)

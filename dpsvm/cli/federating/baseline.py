@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpsvm.cli.federating.cast import Cast
-from dpsvm.federation.members import local_model
+from dpsvm.federation.members import Finished, local_model
 
 
 @dataclass(frozen=True)
@@ -33,5 +33,5 @@ def baseline(
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the run has said it all
-        joint, local = local_model(job, tables, history, result)
+        joint, local = local_model(Finished(job, tables, history, result))
     return Baseline("a node alone, on average" if network else f"{owner.name} alone", joint, local)
