@@ -50,7 +50,7 @@ class _Progress:
     """How far the run is: all that is kept beside the lead's own memory."""
 
     stage: str = "new"  # "beginning", "running", "ending", "done"
-    shape: Shape = Shape(0, ())
+    shape: Shape = field(default_factory=lambda: Shape(0, ()))
     round: int = NOT_BEGUN  # of the outbox
     outbox: list[Content] = field(default_factory=list)
     history: list[dict[str, Any]] = field(default_factory=list)

@@ -11,7 +11,7 @@ from typing import Any
 from dpsvm.federation.charging import PARTY, Account
 from dpsvm.federation.job import Job
 from dpsvm.federation.members import Content, Member, Shape, make_member
-from dpsvm.federation.messages import VERSION, Message, refusal
+from dpsvm.federation.messages import VERSION, Message, Scalar, refusal
 from dpsvm.federation.models import dump_model
 from dpsvm.federation.site import Refusal, Site, check_not_aborted
 from dpsvm.federation.store import Phase, Store, StoreError, no_phase, told_of
@@ -87,7 +87,7 @@ class Party:
         """Who it is; nothing is computed and nothing charged."""
         budget = None if self.site.ledger is None else float(self.site.ledger.remaining())
         budget = None if budget == math.inf else budget
-        scalars = {
+        scalars: dict[str, Scalar] = {
             "version": VERSION,
             "job": self.job.digest,
             "party": self.site.name,
