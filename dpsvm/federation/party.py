@@ -8,12 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dpsvm.federation.charging import PARTY, Account
+from dpsvm.federation.custody import PARTY, Custody
 from dpsvm.federation.job import Job
 from dpsvm.federation.members import Content, Member, Shape, make_member
 from dpsvm.federation.messages import VERSION, Message, Scalar, refusal
 from dpsvm.federation.models import dump_model
-from dpsvm.federation.site import Refusal, Site, check_not_aborted
+from dpsvm.federation.site import Refusal, Site
 from dpsvm.federation.store import Phase, Store, StoreError, no_phase, told_of
 from dpsvm.privacy.minimiser import CertificateError
 from dpsvm.privacy.noise import Noise
@@ -65,7 +65,7 @@ class Party:
         self.stopped: str | None = None  # why the run was given up
         self.price: Price | None = None  # of the run, once it is known
         self._phase = phase
-        self._account = Account(job, site, PARTY)
+        self.custody = Custody(job, site, store, PARTY)
         self.restore()
 
     @property
@@ -133,7 +133,7 @@ class Party:
         member = self._now.member
         progress = vars(self._now) | {"member": None if member is None else member.remember()}
         names = {"job": self.job.digest, "party": self.site.name}
-        return {**names, **progress, "data": self._fingerprint}
+        return {**names, **progress, "data": self.custody.fingerprint}
 
     def restore(self) -> None:
         """Go on from the store; refuse what does not fit to the job or to the ledger."""
@@ -142,10 +142,8 @@ class Party:
         self._halfway = False
 
     def _restored(self) -> _Progress:
-        check_not_aborted(self.job, self.site, self.store.read("aborted"))
-        kept = self.store.load()
+        kept = self.custody.load()
         if kept is None:
-            self._account.require_none()
             return _Progress()
         if kept["job"] != self.job.digest or kept["party"] != self.site.name:
             raise StoreError(f"run {self.job.run} was begun with other terms, or by another party")
@@ -154,9 +152,8 @@ class Party:
         rows, sizes, columns = kept["shape"]
         shape = Shape(rows, tuple(sizes), columns)
         member = self._make_member(shape, begun=True)
-        self._account.require(member.price, self._key)
-        if kept["data"] != self._fingerprint:
-            raise StoreError(f"the data of {self.site.name} are not those the run began with")
+        self.custody.require_charge(member.price)
+        self.custody.require_data(kept["data"])
         member.recall(kept["member"])
         own = {name: kept[name] for name in ("held", "asked", "ended", "closed")}
         return _Progress(shape=shape, reply=Content(*kept["reply"]), member=member, **own)
@@ -221,12 +218,12 @@ class Party:
 
     def _begin(self, message: Message) -> Content:
         shape = self._shape_of(message)
-        member = self._make_member(shape, begun=bool(self._account.charges))
-        self._account.check(member.price)
+        member = self._make_member(shape, begun=bool(self.custody.charges))
+        self.custody.check(member.price)
         self._now.shape = shape
         self.store.save(self.snapshot(), self._phase)  # a charge without a snapshot is a lost run
         self._phase("before charge")
-        self._account.pay(member.price, self._key)
+        self.custody.pay(member.price)
         self._phase("after charge")
         self._now.member = member
         self._stream.seek(self._question)
@@ -276,17 +273,14 @@ class Party:
 
     def _rehearse(self, shape: Shape) -> None:
         """Build all that a run needs, and drop it: what would be refused then is refused now."""
-        stream = SecretStream(bytes(KEY_BYTES))
-        stream.seek("member")
-        member = make_member(self.job, self.place, self.site, shape, Noise(stream))
-        self.price = member.price
-        self._account.check(member.price)
+        self.custody.check(self._of_noise(SecretStream(bytes(KEY_BYTES)), shape).price)
 
     def _make_member(self, shape: Shape, *, begun: bool) -> Member:
-        self._key = self.store.key(begun=begun)
-        self._fingerprint = self.site.fingerprint(self._key)
-        self._stream = SecretStream(self._key)
-        self._stream.seek("member")
-        member = make_member(self.job, self.place, self.site, shape, Noise(self._stream))
+        self._stream = self.custody.stream(begun=begun)
+        return self._of_noise(self._stream, shape)
+
+    def _of_noise(self, stream: SecretStream, shape: Shape) -> Member:
+        stream.seek("member")
+        member = make_member(self.job, self.place, self.site, shape, Noise(stream))
         self.price = member.price
         return member

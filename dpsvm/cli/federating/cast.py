@@ -17,6 +17,8 @@ from dpsvm.federation.store import FolderCopy, StoreError
 ROLES = ("coordinator", "party")
 """In which a site takes part in a run, and the folders of its state."""
 
+OVER = "has ended it"
+
 
 @dataclass(frozen=True)
 class Cast:
@@ -85,7 +87,7 @@ class Cast:
         kept = self.kept()
         if not kept:
             return
-        if all(one.endswith(_OVER) for one in kept):
+        if all(one.endswith(OVER) for one in kept):
             raise UsageError(f"run {self.job.run} is over: another run needs another name")
         raise UsageError(f"run {self.job.run} has begun: {kept[0]}; {again} goes on with it")
 
@@ -120,9 +122,6 @@ class Cast:
         return {site.name: budget_of(site) for site in self.sites}
 
 
-_OVER = "has ended it"
-
-
 def budget_of(site: SiteConfig) -> float | None:
     """The epsilon left in the ledger of a site."""
     ledger = site.accountant()
@@ -133,7 +132,7 @@ def words_of(role: str, where: Path) -> str:
     """How far a role is in a run, in words."""
     try:
         return progress_words(role, FolderCopy(where.parent, where.name).load())
-    except StoreError:
+    except (StoreError, KeyError, TypeError):
         return "keeps a broken snapshot"
 
 
@@ -143,11 +142,13 @@ def progress_words(role: str, snapshot: Any) -> str:
     >>> progress_words("party", {"held": 3, "ended": False})
     'holds round 3'
     """
+    if snapshot is None:
+        return "has no snapshot: the run has not begun, or it was lost"
     if role == "party":
         if snapshot["ended"]:
-            return _OVER
+            return OVER
         return f"holds round {snapshot['held']}" if snapshot["held"] >= 0 else "is about to begin"
-    return _OVER if snapshot["stage"] == "done" else f"asks for round {snapshot['round']}"
+    return OVER if snapshot["stage"] == "done" else f"asks for round {snapshot['round']}"
 
 
 def _check_states(sites: Sequence[SiteConfig]) -> None:

@@ -9,32 +9,19 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from dpsvm.cli.federating.cast import Cast
-from dpsvm.cli.options import Flag, UsageError, help_page, parse
+from dpsvm.cli.federating.command import Command
+from dpsvm.cli.options import Flag, UsageError
 
 _USAGE = "usage: dpsvm federation run-mpi JOB SITE... [--resume]"
 _MODULE = "dpsvm.federation.mpi"
 _ADVICE = "pip install 'dpsvm[mpi]'"
 _GRACE = 0.4  # seconds for mpirun to end after Ctrl-C, and again after a signal
-FLAGS = (Flag("--resume", "resume", "go on with a run that was interrupted", default=False),)
 
 
-def help_text() -> str:
-    """The help of the subcommand."""
-    return help_page(
-        _USAGE,
-        "Runs a job by mpirun: one process for the coordinator, whose SITE is the first, and "
-        "one for each party. It is for the machines of one organisation: every process may "
-        "read the files of its own site only, but MPI does not know who is who.",
-        ("", FLAGS),
-    )
-
-
-def run(arguments: list[str]) -> None:
-    """Carry out the subcommand."""
-    values, words = parse(arguments, FLAGS)
+def _run_mpi(*words: str, resume: bool) -> None:
     cast = Cast.load(words, _USAGE)
-    command = mpi_command(cast, resume=values["resume"])
-    if values["resume"]:
+    command = mpi_command(cast, resume=resume)
+    if resume:
         cast.require_begun()
     else:
         cast.refuse_begun(f"{cast.resume_command('run-mpi')} --resume")
@@ -74,3 +61,15 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             return
         except subprocess.TimeoutExpired:
             harder()
+
+
+COMMANDS = {
+    "run-mpi": Command(
+        _USAGE,
+        "Runs a job by mpirun: one process for the coordinator, whose SITE is the first, and "
+        "one for each party. It is for the machines of one organisation: every process may "
+        "read the files of its own site only, but MPI does not know who is who.",
+        _run_mpi,
+        (Flag("--resume", "resume", "go on with a run that was interrupted", default=False),),
+    )
+}

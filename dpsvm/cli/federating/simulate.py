@@ -1,70 +1,43 @@
-"""``dpsvm federation simulate``: all the sites of a job on this machine, with their own disks."""
+"""``dpsvm federation simulate`` and ``resume``: a job's sites on this machine, each with its disk."""
 
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from dpsvm._version import __version__
-from dpsvm.cli.federating.baseline import Baseline, baseline
 from dpsvm.cli.federating.cast import Cast
 from dpsvm.cli.federating.check import rehearse
+from dpsvm.cli.federating.command import Command
 from dpsvm.cli.interrupt import prompt_interrupt
 from dpsvm.cli.layout import line, table
-from dpsvm.cli.options import Flag, UsageError, help_page, parse
+from dpsvm.cli.options import Flag, UsageError
 from dpsvm.cli.outputs import check_outputs
 from dpsvm.data import atomic_write
 from dpsvm.federation.coordinator import Coordinator, Turn
 from dpsvm.federation.in_process import InProcessRunner
 from dpsvm.federation.job import Job
-from dpsvm.federation.members import settings_of_job
+from dpsvm.federation.members import Finished, local_model, settings_of_job
 from dpsvm.federation.models import load_model
 from dpsvm.report.plain_json import dumps
 from dpsvm.report.progress import runs_progress
 
 _NAME = "dpsvm federation"
-_USAGE = "usage: dpsvm federation simulate JOB SITE... [flags]"
+_SIMULATE = "usage: dpsvm federation simulate JOB SITE... [flags]"
+_RESUME = "usage: dpsvm federation resume JOB SITE... [flags]"
 _SHOWN = 20  # rounds that are printed
 _OUTSIDE = (
     "the model made alone, and losses on rows, are without noise: outside the guarantee of this "
     "private run, and not to be shown to others"
 )
-OUTPUT_FLAGS = (
-    Flag("--json", "json", "write the metrics of every round and the result", ("file",), str),
-    Flag("-q", "quiet", "print nothing", default=False),
-)
-FLAGS = (
-    Flag("--resume", "resume", "go on with a run that was interrupted", default=False),
-    *OUTPUT_FLAGS,
-)
 
 
-def help_text() -> str:
-    """The help of the subcommand."""
-    return help_page(
-        _USAGE,
-        "Runs a job to its end with all of its sites in one process. Each site has its own "
-        "data, ledger and state folder, as across organisations: budgets are charged, and "
-        "snapshots and models are kept. The first SITE is the coordinator's. Prints metrics of "
-        "the rounds, budgets before and after, the guarantee, and beside the joint model what "
-        "the label owner would have had from its own columns without the others.",
-        ("", FLAGS),
-    )
-
-
-def run(arguments: list[str]) -> None:
-    """Carry out the subcommand."""
-    values, words = parse(arguments, FLAGS)
-    simulate(words, _USAGE, **values)
-
-
-def simulate(
-    words: Sequence[str], usage: str, *, resume: bool, json: str | None, quiet: bool
-) -> None:
-    """Run a job, or go on with it."""
+def _simulate(usage: str, *words: str, resume: bool, json: str | None, quiet: bool) -> None:
     cast = Cast.load(words, usage)
     if cast.job.algorithm == "predict":
         raise UsageError(f"{cast.job_path} predicts: dpsvm federation predict carries it out")
@@ -82,6 +55,32 @@ def simulate(
 
 
 @dataclass(frozen=True)
+class _Baseline:
+    """The joint model and one made alone, by the same figures."""
+
+    alone: str  # whose
+    joint: dict[str, float]
+    local: dict[str, float]
+
+
+def _baseline(
+    cast: Cast, history: Sequence[dict[str, Any]], result: dict[str, Any]
+) -> _Baseline | None:
+    """The joint model beside a local one; None where a label owner has no columns."""
+    job, owner = cast.job, cast.coordinator
+    network = job.algorithm == "network"
+    if not network and (owner.source is None or not history):
+        return None
+    tables = {site.name: site.local_table(job) for site in (cast.parties if network else [owner])}
+    if not all(table.columns.shape[1] for table in tables.values()):
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the run has said it all
+        joint, local = local_model(Finished(job, tables, history, result))
+    return _Baseline("a node alone, on average" if network else f"{owner.name} alone", joint, local)
+
+
+@dataclass(frozen=True)
 class _Outcome:
     """A run that has ended."""
 
@@ -91,7 +90,7 @@ class _Outcome:
     reason: str | None
     before: dict[str, float | None]
     after: dict[str, float | None]
-    beside: Baseline | None
+    beside: _Baseline | None
 
     def record(self) -> dict[str, Any]:
         """All of it, for a file."""
@@ -169,13 +168,13 @@ def _run(cast: Cast, *, quiet: bool) -> _Outcome:
                 turn.reason,
                 before,
                 cast.budgets(),
-                baseline(cast, coordinator.history, result),
+                _baseline(cast, coordinator.history, result),
             )
 
 
 def _watched(runner: InProcessRunner, coordinator: Coordinator, job: Job, *, quiet: bool) -> Turn:
     """Run to the end, or to what stops it, with a bar on a terminal."""
-    with runs_progress("rounds", rounds_of(job), not quiet) as tick:
+    with runs_progress("rounds", int(settings_of_job(job).rounds), not quiet) as tick:
         for _ in coordinator.history:
             tick()  # those before an interrupt
         return runner.run(coordinator, lambda metrics: tick())
@@ -211,15 +210,6 @@ def _interruptible(cast: Cast, coordinator: Coordinator, writing: _Writing) -> I
         raise
 
 
-def rounds_of(job: Job) -> int:
-    """The most rounds that a run can take.
-
-    >>> rounds_of(Job("r", "sharing", ("a",), "a", {"rounds": 7}))
-    7
-    """
-    return int(settings_of_job(job).rounds)
-
-
 def _rounds_table(history: Sequence[dict[str, Any]]) -> list[str]:
     """Rounds evenly spread, the first and the last among them."""
     if not history:
@@ -233,3 +223,32 @@ def _rounds_table(history: Sequence[dict[str, Any]]) -> list[str]:
 
 def _shown(value: Any) -> str:
     return f"{value:.5g}" if isinstance(value, float) else str(value)
+
+
+_OUTPUT = (
+    Flag("--json", "json", "write the metrics of every round and the result", ("file",), str),
+    Flag("-q", "quiet", "print nothing", default=False),
+)
+COMMANDS = {
+    "simulate": Command(
+        _SIMULATE,
+        "Runs a job to its end with all of its sites in one process. Each site has its own "
+        "data, ledger and state folder, as across organisations: budgets are charged, and "
+        "snapshots and models are kept. The first SITE is the coordinator's. Prints metrics of "
+        "the rounds, budgets before and after, the guarantee, and beside the joint model what "
+        "the label owner would have had from its own columns without the others.",
+        partial(_simulate, _SIMULATE),
+        (
+            Flag("--resume", "resume", "go on with a run that was interrupted", default=False),
+            *_OUTPUT,
+        ),
+    ),
+    "resume": Command(
+        _RESUME,
+        "Goes on with a run of dpsvm federation simulate that was interrupted, from the last "
+        "round that all sites hold, to the very model of a run without the interrupt. Nothing "
+        "is charged twice.",
+        partial(_simulate, _RESUME, resume=True),
+        _OUTPUT,
+    ),
+}
