@@ -1,4 +1,4 @@
-"""``dpsvm federation``: the distributed algorithms between sites, by module of :mod:`dpsvm.cli.federating`."""
+"""``dpsvm federation``: the distributed algorithms between sites."""
 
 from __future__ import annotations
 
@@ -20,14 +20,8 @@ SUBCOMMANDS = {
     "new-salt": "write a fresh salt for the matching of sample ids",
 }
 
-
-_ELSEWHERE = {
-    "resume": "simulate",
-    "status": "runs",
-    "abort": "runs",
-    "export-nvflare": "nvflare",
-}
-"""The modules of the subcommands that share one; that of any other has its name."""
+_SHARED = {"resume": "simulate", "status": "runs", "abort": "runs", "export-nvflare": "nvflare"}
+"""The modules of those that share one; that of any other has its name."""
 
 
 def run(arguments: list[str]) -> None:
@@ -35,7 +29,7 @@ def run(arguments: list[str]) -> None:
     name = arguments[0] if arguments else ""
     found = {}
     if name in SUBCOMMANDS:
-        module = _ELSEWHERE.get(name, name.replace("-", "_"))
+        module = _SHARED.get(name, name.replace("-", "_"))
         found = import_module(f"dpsvm.cli.federating.{module}").COMMANDS
     dispatch(arguments, {**SUBCOMMANDS, **found}, "subcommand", _help)
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from dpsvm.cli.options import Flag, UsageError, help_page, parse
 
+RESUME = Flag("--resume", "resume", "go on with a run that was interrupted", default=False)
+
 
 @dataclass(frozen=True)
 class Command:

@@ -9,8 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from dpsvm.cli.federating.cast import Cast
-from dpsvm.cli.federating.command import Command
-from dpsvm.cli.options import Flag, UsageError
+from dpsvm.cli.federating.command import RESUME, Command
+from dpsvm.cli.options import UsageError
 
 _USAGE = "usage: dpsvm federation run-mpi JOB SITE... [--resume]"
 _MODULE = "dpsvm.federation.mpi"
@@ -70,6 +70,6 @@ COMMANDS = {
         "one for each party. It is for the machines of one organisation: every process may "
         "read the files of its own site only, but MPI does not know who is who.",
         _run_mpi,
-        (Flag("--resume", "resume", "go on with a run that was interrupted", default=False),),
+        (RESUME,),
     )
 }

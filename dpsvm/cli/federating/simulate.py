@@ -1,4 +1,4 @@
-"""``dpsvm federation simulate`` and ``resume``: a job's sites on this machine, each with its disk."""
+"""``dpsvm federation simulate`` and ``resume``: all the sites of a job on this machine."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ from typing import Any
 from dpsvm._version import __version__
 from dpsvm.cli.federating.cast import Cast
 from dpsvm.cli.federating.check import rehearse
-from dpsvm.cli.federating.command import Command
+from dpsvm.cli.federating.command import RESUME, Command
 from dpsvm.cli.interrupt import prompt_interrupt
 from dpsvm.cli.layout import line, table
 from dpsvm.cli.options import Flag, UsageError
 from dpsvm.cli.outputs import check_outputs
 from dpsvm.data import atomic_write
-from dpsvm.federation.coordinator import Coordinator, Turn
+from dpsvm.federation.coordinator import Coordinator
 from dpsvm.federation.in_process import InProcessRunner
-from dpsvm.federation.job import Job
 from dpsvm.federation.members import Finished, local_model, settings_of_job
 from dpsvm.federation.models import load_model
 from dpsvm.report.plain_json import dumps
@@ -88,8 +87,7 @@ class _Outcome:
     history: list[dict[str, Any]]
     result: dict[str, Any]
     reason: str | None
-    before: dict[str, float | None]
-    after: dict[str, float | None]
+    budgets: dict[str, dict[str, Any]]  # "before" and "after", by site
     beside: _Baseline | None
 
     def record(self) -> dict[str, Any]:
@@ -102,10 +100,7 @@ class _Outcome:
             "digest": job.digest,
             "history": self.history,
             "result": {name: one for name, one in self.result.items() if name != "history"},
-            "budgets": {
-                name: {"before": self.before[name], "after": self.after[name]}
-                for name in self.before
-            },
+            "budgets": self.budgets,
             "beside": None if self.beside is None else asdict(self.beside),
             "outside_guarantee": ["beside"] if private else [],
         }
@@ -119,12 +114,11 @@ class _Outcome:
             line("ended", f"{ended}{'' if self.reason is None else f'; {self.reason}'}"),
             line("guarantee", result["guarantee"] or "none: this run is not private"),
         ]
-        for name, before in self.before.items():
-            after = self.after[name]
-            text = f"epsilon = {before} was left, {after} now"
-            if before is not None and after is not None:
-                text = f"epsilon = {before:g} was left, {after:g} now"
-            lines.append(line(f"budget of {name}", "no ledger" if before is None else text))
+        for name, budget in self.budgets.items():
+            text = "no ledger"
+            if budget["before"] is not None:
+                text = "epsilon = {before:g} was left, {after:g} now".format(**budget)
+            lines.append(line(f"budget of {name}", text))
         return [*lines, "", *_rounds_table(self.history), "", *self._beside_lines()]
 
     def _beside_lines(self) -> list[str]:
@@ -154,30 +148,21 @@ def _run(cast: Cast, *, quiet: bool) -> _Outcome:
         with _interruptible(cast, coordinator, writing):
             if coordinator.round < 0:
                 rehearse(cast, coordinator.site, parties)  # so that no party pays for a refusal
-            turn = _watched(InProcessRunner(parties), coordinator, cast.job, quiet=quiet)
+            rounds = int(settings_of_job(cast.job).rounds)
+            with runs_progress("rounds", rounds, not quiet) as tick:
+                for _ in coordinator.history:
+                    tick()  # those before an interrupt
+                turn = InProcessRunner(parties).run(coordinator, lambda metrics: tick())
             writing.busy = False
             if turn.ended != "done":
                 begun = f"; once that is mended, {cast.resume_command()} goes on with it"
                 raise ValueError(f"the run stopped: {turn.reason}{begun if cast.kept() else ''}")
-            text = coordinator.store.read("result.json")
+            history, text = coordinator.history, coordinator.store.read("result.json")
             result = load_model(text or "", "result.json")
-            return _Outcome(
-                cast,
-                coordinator.history,
-                result,
-                turn.reason,
-                before,
-                cast.budgets(),
-                _baseline(cast, coordinator.history, result),
-            )
-
-
-def _watched(runner: InProcessRunner, coordinator: Coordinator, job: Job, *, quiet: bool) -> Turn:
-    """Run to the end, or to what stops it, with a bar on a terminal."""
-    with runs_progress("rounds", int(settings_of_job(job).rounds), not quiet) as tick:
-        for _ in coordinator.history:
-            tick()  # those before an interrupt
-        return runner.run(coordinator, lambda metrics: tick())
+            after = cast.budgets()
+            budgets = {name: {"before": before[name], "after": after[name]} for name in before}
+            beside = _baseline(cast, history, result)
+            return _Outcome(cast, history, result, turn.reason, budgets, beside)
 
 
 class _Writing:
@@ -238,10 +223,7 @@ COMMANDS = {
         "the rounds, budgets before and after, the guarantee, and beside the joint model what "
         "the label owner would have had from its own columns without the others.",
         partial(_simulate, _SIMULATE),
-        (
-            Flag("--resume", "resume", "go on with a run that was interrupted", default=False),
-            *_OUTPUT,
-        ),
+        (RESUME, *_OUTPUT),
     ),
     "resume": Command(
         _RESUME,
