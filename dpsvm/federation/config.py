@@ -41,7 +41,7 @@ from typing import Any
 
 from dpsvm._renamed import SHARING, check_names
 from dpsvm.federation.coordinator import Coordinator
-from dpsvm.federation.job import Job, check_keys, check_name, read_toml
+from dpsvm.federation.job import Job, check_keys, check_name, read_toml, told_where
 from dpsvm.federation.models import load_model
 from dpsvm.federation.party import Party
 from dpsvm.federation.site import Refusal, Site
@@ -55,7 +55,6 @@ class SiteConfig:
     """What the file of a site says."""
 
     name: str
-    folder: Path  # that its paths are relative to
     state: Path
     source: Source | None = None
     predict: Source | None = None
@@ -67,16 +66,14 @@ class SiteConfig:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> SiteConfig:
         """Read the file of a site; what is wrong with it is a ValueError that names it."""
-        where, content = os.fspath(path), read_toml(path)
-        known = {"name", "state", "private", "data", "predict", "bounds", "budget"}
-        check_keys(content, known, {"name", "state"}, where)
-        try:
+        content = read_toml(path)
+        with told_where(os.fspath(path)):
             return cls._of(content, Path(path).resolve().parent)
-        except ValueError as error:
-            raise ValueError(f"{where}: {error}") from None
 
     @classmethod
     def _of(cls, content: Mapping[str, Any], folder: Path) -> SiteConfig:
+        known = {"name", "state", "private", "data", "predict", "bounds", "budget"}
+        check_keys(content, known, {"name", "state"})
         for name in ("data", "predict", "bounds", "budget"):
             if not isinstance(content.get(name, {}), dict):
                 raise ValueError(f"[{name}] must be a table, got {content[name]!r}")
@@ -85,7 +82,9 @@ class SiteConfig:
         if type(private) is not bool:
             raise ValueError(f"private must be true or false, got {private!r}")
         salt = _salt(data, folder)
-        check_keys(budget, {"ledger"}, {"ledger"} if "budget" in content else set(), "[budget]")
+        if "budget" in content:
+            with told_where("[budget]"):
+                check_keys(budget, {"ledger"}, {"ledger"})
         bounds = content.get("bounds", {})
         check_names(bounds, SHARING, "[bounds] ")
         for name, value in bounds.items():
@@ -99,7 +98,6 @@ class SiteConfig:
             predict = source.another(content["predict"], folder)
         return cls(
             name=check_name(content["name"], "name"),
-            folder=folder,
             state=folder / _text(content["state"], "state"),
             source=source,
             predict=predict,
@@ -241,12 +239,21 @@ class SiteConfig:
     def _model(self, job: Job, role: str, name: str) -> dict[str, Any] | None:
         if job.algorithm != "predict":
             return None
-        check_keys(job.settings, {"model"}, {"model"}, "settings")
-        run = check_name(job.settings["model"], "settings: model, the run that predicts,")
-        path = self.state / role / run / name
-        if not path.is_file():
+        with told_where("settings"):
+            check_keys(job.settings, {"model"}, {"model"})
+        found = self.kept_model(job, role, name)
+        if found is None:
+            run = job.settings["model"]
             raise Refusal(f"{self.name} has no model of run {run}: it did not finish there")
-        return load_model(path.read_text(encoding="utf-8"), str(path))
+        return found
+
+    def kept_model(
+        self, job: Job, role: str = "party", name: str = "model.json"
+    ) -> dict[str, Any] | None:
+        """What it keeps of the run whose model a job predicts with, None of one not finished."""
+        run = check_name(job.settings.get("model"), "settings: model, the run that predicts,")
+        path = self.state / role / run / name
+        return load_model(path.read_text(encoding="utf-8"), str(path)) if path.is_file() else None
 
 
 def _text(value: Any, name: str) -> str:

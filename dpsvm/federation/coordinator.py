@@ -11,9 +11,8 @@ import numpy as np
 from dpsvm.federation.custody import COORDINATOR, Custody
 from dpsvm.federation.job import Job
 from dpsvm.federation.members import Content, Lead, Shape, make_lead
-from dpsvm.federation.messages import VERSION, Message, MessageError
+from dpsvm.federation.messages import NOT_BEGUN, VERSION, Message, MessageError
 from dpsvm.federation.models import dump_model
-from dpsvm.federation.party import NOT_BEGUN
 from dpsvm.federation.site import Refusal, Site
 from dpsvm.federation.store import MemoryStore, Phase, Store, StoreError, no_phase, told_of
 from dpsvm.privacy.noise import Noise

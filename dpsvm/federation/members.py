@@ -13,13 +13,13 @@ Every algorithm has a module, made of the objects of :mod:`dpsvm.admm` and
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, NamedTuple, TypeVar
 
 from dpsvm._renamed import check_names
-from dpsvm.federation.job import Job
+from dpsvm.federation.job import Job, told_where
 from dpsvm.federation.messages import Array, Message, Scalar
 from dpsvm.federation.site import Refusal, Site
 from dpsvm.federation.tables import Table
@@ -196,20 +196,15 @@ def with_settings(
 
 def settings_of_job(job: Job) -> Any:
     """The unfitted estimator or solver whose settings a job has: made once, for all its sites."""
-    return job.once("settings", lambda: _of_settings(_module(job).settings_of, job))
+    with told_where("settings"):
+        return job.once("settings", lambda: _module(job).settings_of(job))
 
 
 def agreement_of(job: Job, shape: Shape) -> Any:
     """What the sites agree on once they know the shape of the data: made once, for all of them."""
     settings = settings_of_job(job)
-    return job.once(shape, lambda: _of_settings(_module(job).agree, settings, shape))
-
-
-def _of_settings(make: Callable[..., Any], *given: Any) -> Any:
-    try:
-        return make(*given)
-    except ValueError as error:
-        raise ValueError(f"settings: {error}") from None
+    with told_where("settings"):
+        return job.once(shape, lambda: _module(job).agree(settings, shape))
 
 
 def make_member(job: Job, place: int, site: Site, shape: Shape, noise: Noise) -> Member:

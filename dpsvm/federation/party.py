@@ -11,7 +11,7 @@ from typing import Any
 from dpsvm.federation.custody import PARTY, Custody
 from dpsvm.federation.job import Job
 from dpsvm.federation.members import Content, Member, Shape, make_member
-from dpsvm.federation.messages import VERSION, Message, Scalar, refusal
+from dpsvm.federation.messages import NOT_BEGUN, VERSION, Message, Scalar, refusal
 from dpsvm.federation.models import dump_model
 from dpsvm.federation.site import Refusal, Site
 from dpsvm.federation.store import Phase, Store, StoreError, no_phase, told_of
@@ -19,9 +19,6 @@ from dpsvm.privacy.minimiser import CertificateError
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.release import Price
 from dpsvm.privacy.stream import KEY_BYTES, SecretStream
-
-NOT_BEGUN = -1
-"""The round that a party holds before a run."""
 
 
 @dataclass

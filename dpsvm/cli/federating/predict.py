@@ -17,7 +17,7 @@ from dpsvm.data import atomic_write
 from dpsvm.federation.config import SiteConfig
 from dpsvm.federation.coordinator import Coordinator
 from dpsvm.federation.in_process import InProcessRunner
-from dpsvm.federation.job import Job, check_name
+from dpsvm.federation.job import Job
 from dpsvm.federation.models import load_model
 from dpsvm.federation.party import Party
 from dpsvm.federation.prediction import WARNING
@@ -49,12 +49,8 @@ def _predict(*words: str, output: str | None, quiet: bool) -> None:
 
 def _node_model(job: Job, site: SiteConfig) -> dict[str, Any] | None:
     """The model of a node; None if the site's part of the run is of another kind, or not there."""
-    run = check_name(job.settings.get("model"), "settings: model, the run that predicts,")
-    path = site.state / "party" / run / "model.json"
-    if not path.is_file():
-        return None
-    model = load_model(path.read_text(encoding="utf-8"), str(path))
-    return model if model["algorithm"] == "network" else None
+    model = site.kept_model(job)
+    return model if model is not None and model["algorithm"] == "network" else None
 
 
 def _alone(
