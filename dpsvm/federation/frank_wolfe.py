@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from scipy import sparse
@@ -99,25 +98,20 @@ class FrankWolfeLead(Lead):
         kept = len(shape.sizes) * agreed.rounds * agreed.sketch.size * 8
         if kept > LARGEST // 2:
             raise ValueError(f"{kept} bytes of sketches are too many for a snapshot: sketch more")
-        self._coordinator = agreed.lead(check_vector(labels, "the labels"), noise)
-        super().__init__(agreed, self._coordinator)
+        super().__init__(agreed, agreed.lead(check_vector(labels, "the labels"), noise))
 
-    def open(self, replies: Sequence[Message]) -> list[Content]:
-        """The first query."""
-        return [_query(self._coordinator.open())]
+    def question(self, asked: Query) -> Content:
+        """The residual."""
+        return Content("query", {"residual": asked.residual})
 
-    def gather(self, replies: Sequence[Message]) -> list[Content]:
-        """The next query."""
-        told = []
-        for place, reply in enumerate(replies):
-            require_kind(reply, "proposal", "a proposal is")
-            sketch = reply.arrays.get("sketch")
-            told.append(Proposal(reply.round, place, reply.whole("choice"), sketch))
-        return [_query(self._coordinator.gather(told))]
+    def told(self, place: int, reply: Message) -> Proposal:
+        """A vertex, and its column's sketch if it was not sent before."""
+        require_kind(reply, "proposal", "a proposal is")
+        return Proposal(reply.round, place, reply.whole("choice"), reply.arrays.get("sketch"))
 
     def result(self) -> dict[str, Any]:
         """The model, the weights of each party's columns apart."""
-        weights = [part.tolist() for part in self._coordinator.weights]
+        weights = [part.tolist() for part in self._keeps.weights]
         return super().result() | {"weights": weights, "intercept": 0.0}
 
 
@@ -133,7 +127,3 @@ def local_model(run: Finished) -> Beside:
         radius = radius[run.job.place(owner)] if owner in run.job.parties else max(radius)
     local = {"value": alone(settings, radius, table.columns, table.labels)}
     return {"value": float(run.history[-1]["value"])}, local
-
-
-def _query(query: Query) -> Content:
-    return Content("query", {"residual": query.residual})

@@ -70,10 +70,10 @@ class Job:
             check_name(party, "a party")
         if not self.parties or len(set(self.parties)) != len(self.parties):
             raise ValueError(f"parties must be different names, got {list(self.parties)!r}")
-        if self.sizes is not None and not self._fits(self.sizes):
-            raise ValueError(
-                f"sizes must be {len(self.parties)} whole numbers from 1 on, got {self.sizes!r}"
-            )
+        sizes, count = self.sizes, len(self.parties)
+        whole = isinstance(sizes, tuple) and all(type(one) is int and one >= 1 for one in sizes)
+        if sizes is not None and not (whole and len(sizes) == count):
+            raise ValueError(f"sizes must be {count} whole numbers from 1 on, got {sizes!r}")
         if type(self.ids) is not bool:
             raise ValueError(f"ids must be true or false, got {self.ids!r}")
         if self.algorithm == "network":
@@ -89,10 +89,6 @@ class Job:
             self.canonical()
         except (TypeError, ValueError) as error:
             raise ValueError(f"settings must hold plain values: {error}") from None
-
-    def _fits(self, sizes: Any) -> bool:
-        whole = isinstance(sizes, tuple) and all(type(one) is int and one >= 1 for one in sizes)
-        return whole and len(sizes) == len(self.parties)
 
     def canonical(self) -> str:
         """The one text of these terms."""

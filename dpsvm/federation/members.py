@@ -125,10 +125,19 @@ class Lead(_Part):
 
     def open(self, replies: Sequence[Message]) -> list[Content]:
         """The first round: one content for all parties, or one for each."""
-        raise NotImplementedError
+        return [self.question(self._keeps.open())]
 
     def gather(self, replies: Sequence[Message]) -> list[Content]:
         """Take the answers of a round; the next one."""
+        told = [self.told(place, reply) for place, reply in enumerate(replies)]
+        return [self.question(self._keeps.gather(told))]
+
+    def question(self, asked: Any) -> Content:
+        """What the mathematics' object asks of all parties."""
+        raise NotImplementedError
+
+    def told(self, place: int, reply: Message) -> Any:
+        """The answer of a party, as that object takes it."""
         raise NotImplementedError
 
     def metrics(self) -> dict[str, Any]:

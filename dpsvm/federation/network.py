@@ -115,22 +115,21 @@ class Hub(Lead):
     def __init__(self, job: Job, site: Site, shape: Shape, noise: Noise) -> None:
         agreed = agreement_of(job, shape)
         self._classes = np.unique(np.asarray(job.settings["classes"]))
-        self._relay = agreed.lead()
-        super().__init__(agreed, self._relay)
+        super().__init__(agreed, agreed.lead())
 
     def gather(self, replies: Sequence[Message]) -> list[Content]:
         """What the neighbours told."""
         widths = {len(reply.arrays["weights"]) for reply in replies if reply.kind == "iterate"}
         if any(reply.kind != "iterate" for reply in replies) or len(widths) != 1:
             raise Refusal("an iterate of each node is awaited, all of one length")
-        told = self._relay.take([reply.arrays["weights"] for reply in replies])
+        told = self._keeps.take([reply.arrays["weights"] for reply in replies])
         return [Content("neighbours", {"weights": weights}) for weights in told]
 
     open = gather
 
     def result(self) -> dict[str, Any]:
         """The mean of the nodes' models, all of which it has relayed."""
-        model = _model(self.agreed, self._relay.updated.mean(axis=0))
+        model = _model(self.agreed, self._keeps.updated.mean(axis=0))
         return super().result() | {"classes": self._classes} | model
 
 

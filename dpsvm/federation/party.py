@@ -177,7 +177,9 @@ class Party:
             self.stopped = message.text("reason")
             return Message(self.job.run, message.round, "stopped")
         if message.kind == "rehearse":
-            self._rehearse(self._shape_of(message))
+            # Built and dropped: what would be refused in the run is refused now.
+            unused = SecretStream(bytes(KEY_BYTES))
+            self.custody.check(self._of_noise(unused, self._shape_of(message)).price)
             return Message(self.job.run, message.round, "ready")
         acts: dict[str, Callable[[Message], Content]] = {"begin": self._begin, "end": self._end}
         return self._once(message, acts.get(message.kind, self._answer))
@@ -228,18 +230,15 @@ class Party:
 
     def _answer(self, message: Message) -> Content:
         self._stream.seek(self._question)
-        return self._begun().answer(message)
+        assert self._now.member is not None
+        return self._now.member.answer(message)
 
     def _end(self, message: Message) -> Content:
-        model = self._begun().close(message)
+        assert self._now.member is not None
+        model = self._now.member.close(message)
         self.store.write("model.json", dump_model(self.job, self.site, model))
         self._now.ended = True
         return Content("ended")
-
-    def _begun(self) -> Member:
-        if self._now.member is None:
-            raise Refusal(f"{self.site.name} has not begun run {self.job.run}")
-        return self._now.member
 
     def _check_terms(self, message: Message) -> None:
         if message.whole("version") != VERSION:
@@ -267,10 +266,6 @@ class Party:
                 "the coordinator thinks otherwise"
             )
         return Shape(rows, sizes, self.site.columns if network else 0)
-
-    def _rehearse(self, shape: Shape) -> None:
-        """Build all that a run needs, and drop it: what would be refused then is refused now."""
-        self.custody.check(self._of_noise(SecretStream(bytes(KEY_BYTES)), shape).price)
 
     def _make_member(self, shape: Shape, *, begun: bool) -> Member:
         self._stream = self.custody.stream(begun=begun)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,7 @@ from dpsvm.federation.members import (
     settings_of_job,
     with_settings,
 )
-from dpsvm.federation.messages import Message
+from dpsvm.federation.messages import Message, Scalar
 from dpsvm.federation.site import Refusal, Site
 from dpsvm.privacy.noise import Noise
 
@@ -103,26 +102,23 @@ class SharingLead(Lead):
     def __init__(self, job: Job, site: Site, shape: Shape, noise: Noise) -> None:
         agreed = agreement_of(job, shape)
         target, self._classes = agreed.target(require_labels(job, site))
-        self._coordinator = agreed.lead(target)
-        super().__init__(agreed, self._coordinator)
+        super().__init__(agreed, agreed.lead(target))
 
     @property
     def ending(self) -> Content | None:
-        """What ends the run, once it is over."""
-        ending = self._coordinator.ending
+        """What ends the run, once it has converged, diverged or no more rounds."""
+        ending = self._keeps.ending
         return None if ending is None else end_of_run(ending.reason, restore=ending.restore)
 
-    def open(self, replies: Sequence[Message]) -> list[Content]:
-        """The first price."""
-        return [_price_of(self._coordinator.open())]
+    def question(self, asked: Broadcast) -> Content:
+        """A price."""
+        scalars: dict[str, Scalar] = {"rho": float(asked.rho), "keep": bool(asked.keep)}
+        return Content("price", {"price": asked.price}, scalars)
 
-    def gather(self, replies: Sequence[Message]) -> list[Content]:
-        """The next price."""
-        told = []
-        for place, reply in enumerate(replies):
-            require_kind(reply, "contribution", "a contribution is")
-            told.append(Contribution(reply.round, place, reply.arrays["prediction"]))
-        return [_price_of(self._coordinator.gather(told))]
+    def told(self, place: int, reply: Message) -> Contribution:
+        """A part of the predictions."""
+        require_kind(reply, "contribution", "a contribution is")
+        return Contribution(reply.round, place, reply.arrays["prediction"])
 
     def result(self) -> dict[str, Any]:
         """The classes; the weights are the parties' own."""
@@ -138,8 +134,3 @@ def local_model(run: Finished) -> Beside:
     [table] = run.tables.values()
     local = alone(settings_of_job(run.job), table.columns, table.labels)
     return {name: float(run.history[-1][name]) for name in local}, local
-
-
-def _price_of(broadcast: Broadcast) -> Content:
-    scalars = {"rho": float(broadcast.rho), "keep": bool(broadcast.keep)}
-    return Content("price", {"price": broadcast.price}, {**scalars})
