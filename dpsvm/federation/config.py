@@ -135,8 +135,8 @@ class SiteConfig:
 
     def site(self, job: Job, *, labels: bool) -> Site:
         """What it brings as a party."""
-        model = self._model(job, "party", "model.json")
-        table = self._table(job, labels=labels, like=model)
+        model = self.model(job)
+        table = self.table(job, labels=labels, like=model)
         if not table.columns.shape[1]:
             raise Refusal(f"{self.name} has no columns beside ids and labels")
         return self._site(job, table, model)
@@ -151,8 +151,8 @@ class SiteConfig:
             )
         if job.algorithm == "network":
             return Site(self.name)
-        table = self._table(job, labels=job.algorithm != "predict", columns=False)
-        return self._site(job, table, self._model(job, "coordinator", "result.json"))
+        table = self.table(job, labels=job.algorithm != "predict", columns=False)
+        return self._site(job, table, self.model(job, "coordinator", "result.json"))
 
     def check(self, job: Job) -> None:
         """Refuse a job whose public bounds are not those that the site agreed to."""
@@ -165,14 +165,6 @@ class SiteConfig:
                     f"{self.name} agreed to {name} = {value:g}, and run {job.run} says "
                     f"{'nothing of it' if said is None else repr(said)}"
                 )
-
-    def local_table(self, job: Job) -> Table:
-        """Its own columns and labels, for the model that it could have had alone."""
-        return self._table(job, labels=True)
-
-    def new_table(self, job: Job) -> Table:
-        """The samples to predict, in the columns of its own part of the model."""
-        return self._table(job, labels=False, like=self._model(job, "party", "model.json"))
 
     def _site(self, job: Job, table: Table, model: dict[str, Any] | None) -> Site:
         if job.ids and job.algorithm != "network" and table.ids is None:
@@ -198,9 +190,10 @@ class SiteConfig:
             raise StoreError(f"{reason} that was lost", self.ledger)
         return None if self.ledger is None else BudgetAccountant(path=self.ledger)
 
-    def _table(
+    def table(
         self, job: Job, *, labels: bool, columns: bool = True, like: dict[str, Any] | None = None
     ) -> Table:
+        """Its samples, or those to predict; in the columns of a model, if one is given."""
         source = self.predict if job.algorithm == "predict" else self.source
         if source is None:
             part = "[predict]" if job.algorithm == "predict" else "[data]"
@@ -234,23 +227,26 @@ class SiteConfig:
         """Read labels and columns together, of a label owner that will be asked for both."""
         if job.algorithm != "network" and self.source is not None:
             with suppress(ValueError):  # a coordinator may have columns that are no numbers
-                self.local_table(job)
+                self.table(job, labels=True)
 
-    def _model(self, job: Job, role: str, name: str) -> dict[str, Any] | None:
+    def model(
+        self, job: Job, role: str = "party", name: str = "model.json"
+    ) -> dict[str, Any] | None:
+        """What it keeps of the run that predicts, None in a job of another kind."""
         if job.algorithm != "predict":
             return None
         with told_where("settings"):
             check_keys(job.settings, {"model"}, {"model"})
-        found = self.kept_model(job, role, name)
+        found = self.model_if_finished(job, role, name)
         if found is None:
             run = job.settings["model"]
             raise Refusal(f"{self.name} has no model of run {run}: it did not finish there")
         return found
 
-    def kept_model(
+    def model_if_finished(
         self, job: Job, role: str = "party", name: str = "model.json"
     ) -> dict[str, Any] | None:
-        """What it keeps of the run whose model a job predicts with, None of one not finished."""
+        """The same, None of a run that did not finish here."""
         run = check_name(job.settings.get("model"), "settings: model, the run that predicts,")
         path = self.state / role / run / name
         return load_model(path.read_text(encoding="utf-8"), str(path)) if path.is_file() else None

@@ -64,40 +64,36 @@ class Source:
     def of(cls, content: Mapping[str, Any], folder: Path, where: str) -> Source:
         """What a table of settings says."""
         with told_where(where):
-            return cls._of(content, folder)
-
-    @classmethod
-    def _of(cls, content: Mapping[str, Any], folder: Path) -> Source:
-        check_keys(content, _KEYS, {"file"})
-        file, columns, rows = content["file"], content.get("columns"), content.get("rows")
-        if not isinstance(file, str) or not file:
-            raise ValueError(f"file must be a path, got {file!r}")
-        if columns is not None and (not isinstance(columns, list) or not columns):
-            raise ValueError(f"columns must be a list, got {columns!r}")
-        if columns is not None and any(columns.count(one) > 1 for one in columns):
-            raise ValueError(f"columns names one twice, got {columns!r}")
-        for name in ("id", "label"):
-            if not isinstance(content.get(name, ""), str):
-                raise ValueError(f"{name} must be a column's name, got {content[name]!r}")
-        width = content.get("n_features")
-        if width is not None and (type(width) is not int or width < 1):
-            raise ValueError(f"n_features must be a whole number from 1, got {width!r}")
-        if rows is not None and not _is_pair(rows, 0):
-            raise ValueError(f"rows must be [first, k], got {rows!r}")
-        return cls(
-            file=folder / file,
-            columns=None if columns is None else tuple(columns),
-            id=content.get("id"),
-            label=content.get("label"),
-            n_features=width,
-            rows=None if rows is None else (rows[0], rows[1]),
-        )
+            check_keys(content, _KEYS, {"file"})
+            file, columns, rows = content["file"], content.get("columns"), content.get("rows")
+            if not isinstance(file, str) or not file:
+                raise ValueError(f"file must be a path, got {file!r}")
+            if columns is not None and (not isinstance(columns, list) or not columns):
+                raise ValueError(f"columns must be a list, got {columns!r}")
+            if columns is not None and any(columns.count(one) > 1 for one in columns):
+                raise ValueError(f"columns names one twice, got {columns!r}")
+            for name in ("id", "label"):
+                if not isinstance(content.get(name, ""), str):
+                    raise ValueError(f"{name} must be a column's name, got {content[name]!r}")
+            width = content.get("n_features")
+            if width is not None and (type(width) is not int or width < 1):
+                raise ValueError(f"n_features must be a whole number from 1, got {width!r}")
+            if rows is not None and not _is_pair(rows, 0):
+                raise ValueError(f"rows must be [first, k], got {rows!r}")
+            return cls(
+                file=folder / file,
+                columns=None if columns is None else tuple(columns),
+                id=content.get("id"),
+                label=content.get("label"),
+                n_features=width,
+                rows=None if rows is None else (rows[0], rows[1]),
+            )
 
     def another(self, content: Mapping[str, Any], folder: Path) -> Source:
         """The same columns of another file."""
         with told_where("[predict]"):
             check_keys(content, {"file"}, {"file"})
-            return replace(self, file=Source._of(content, folder).file, rows=None)
+        return replace(self, file=Source.of(content, folder, "[predict]").file, rows=None)
 
     @property
     def is_csv(self) -> bool:

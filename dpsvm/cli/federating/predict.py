@@ -49,7 +49,7 @@ def _predict(*words: str, output: str | None, quiet: bool) -> None:
 
 def _node_model(job: Job, site: SiteConfig) -> dict[str, Any] | None:
     """The model of a node; None if the site's part of the run is of another kind, or not there."""
-    model = site.kept_model(job)
+    model = site.model_if_finished(job)
     return model if model is not None and model["algorithm"] == "network" else None
 
 
@@ -63,7 +63,7 @@ def _alone(
     if site.predict is not None:
         read["data"] = str(site.predict.file)
     check_outputs(read, {"--output": output})
-    table = site.new_table(job)
+    table = site.table(job, labels=False, like=site.model(job))
     scores = table.columns @ np.asarray(model["weights"]) + model["intercept"]
     return table.ids, [model["classes"][int(score > 0)] for score in scores]
 

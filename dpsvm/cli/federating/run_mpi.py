@@ -21,11 +21,15 @@ _GRACE = 0.4  # seconds for mpirun to end after Ctrl-C, and again after a signal
 def _run_mpi(*words: str, resume: bool) -> None:
     cast = Cast.load(words, _USAGE)
     command = mpi_command(cast, resume=resume)
-    if resume:
-        cast.require_begun()
-    else:
-        cast.refuse_begun(f"{cast.resume_command('run-mpi')} --resume")
-    code = _run(command, cast)
+    again = f"{cast.resume_command('run-mpi')} --resume"
+    cast.check_begun(resume=resume, again=again)
+    with subprocess.Popen(command) as process:
+        try:
+            code = process.wait()
+        except KeyboardInterrupt:
+            _end(process)  # a terminal has sent Ctrl-C to mpirun as well
+            print(f"dpsvm federation: {again} goes on with it", file=sys.stderr)
+            raise
     if code != 0:
         raise ValueError(f"run {cast.job.run} has not ended: mpirun gave exit code {code}")
 
@@ -41,17 +45,6 @@ def mpi_command(cast: Cast, *, resume: bool) -> list[str]:
     count = str(len(cast.parties) + 1)
     python = [sys.executable, "-P", "-m", _MODULE, cast.job_path, *cast.paths]  # as installed
     return [mpirun, "-n", count, *python, *(["--resume"] if resume else [])]
-
-
-def _run(command: list[str], cast: Cast) -> int:
-    with subprocess.Popen(command) as process:
-        try:
-            return process.wait()
-        except KeyboardInterrupt:
-            _end(process)  # a terminal has sent Ctrl-C to mpirun as well
-            again = f"{cast.resume_command('run-mpi')} --resume"
-            print(f"dpsvm federation: {again} goes on with it", file=sys.stderr)
-            raise
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -41,10 +41,7 @@ def _simulate(usage: str, *words: str, resume: bool, json: str | None, quiet: bo
     if cast.job.algorithm == "predict":
         raise UsageError(f"{cast.job_path} predicts: dpsvm federation predict carries it out")
     check_outputs(cast.files(), {"--json": json})
-    if resume:
-        cast.require_begun()
-    else:
-        cast.refuse_begun(cast.resume_command())
+    cast.check_begun(resume=resume, again=cast.resume_command())
     found = _run(cast, quiet=quiet)
     if json is not None:
         with atomic_write(json) as file:
@@ -70,7 +67,8 @@ def _baseline(
     network = job.algorithm == "network"
     if not network and (owner.source is None or not history):
         return None
-    tables = {site.name: site.local_table(job) for site in (cast.parties if network else [owner])}
+    sites = cast.parties if network else [owner]
+    tables = {site.name: site.table(job, labels=True) for site in sites}
     if not all(table.columns.shape[1] for table in tables.values()):
         return None
     with warnings.catch_warnings():
