@@ -127,8 +127,7 @@ def _recorded(party: Party, parties: list[Party], coordinator: Coordinator) -> l
 
     def maker(kept: bytes | None) -> Callable[[], Party]:
         def make() -> Party:
-            store = MemoryStore(key)
-            store._snapshot = kept
+            store = MemoryStore(key, kept)
             ledger: Any = _Endless(charges, kept is not None)
             return Party(party.job, replace(party.site, ledger=ledger), store)
 

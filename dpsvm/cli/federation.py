@@ -1,6 +1,8 @@
-"""``dpsvm federation``: the distributed algorithms between sites, a module for each subcommand."""
+"""``dpsvm federation``: the distributed algorithms between sites."""
 
 from __future__ import annotations
+
+from importlib import import_module
 
 from dpsvm.cli.dispatch import dispatch
 from dpsvm.cli.options import Flag, help_page
@@ -18,12 +20,18 @@ SUBCOMMANDS = {
     "new-salt": "write a fresh salt for the matching of sample ids",
 }
 
+_SHARED = {"resume": "simulate", "status": "runs", "abort": "runs", "export-nvflare": "nvflare"}
+"""The modules of those that share one; that of any other has its name."""
+
 
 def run(arguments: list[str]) -> None:
     """Carry out a subcommand, or print the help of one, or of all."""
-    home = "dpsvm.cli.federating"
-    modules = {name: f"{home}.{name.replace('-', '_')}" for name in SUBCOMMANDS}
-    dispatch(arguments, modules, "subcommand", _help)
+    name = arguments[0] if arguments else ""
+    found = {}
+    if name in SUBCOMMANDS:
+        module = _SHARED.get(name, name.replace("-", "_"))
+        found = import_module(f"dpsvm.cli.federating.{module}").COMMANDS
+    dispatch(arguments, {**SUBCOMMANDS, **found}, "subcommand", _help)
 
 
 def _help() -> str:

@@ -41,7 +41,7 @@ from typing import Any
 
 from dpsvm._renamed import SHARING, check_names
 from dpsvm.federation.coordinator import Coordinator
-from dpsvm.federation.job import Job, check_keys, check_name, read_toml
+from dpsvm.federation.job import Job, check_keys, check_name, read_toml, told_where
 from dpsvm.federation.models import load_model
 from dpsvm.federation.party import Party
 from dpsvm.federation.site import Refusal, Site
@@ -55,7 +55,6 @@ class SiteConfig:
     """What the file of a site says."""
 
     name: str
-    folder: Path  # that its paths are relative to
     state: Path
     source: Source | None = None
     predict: Source | None = None
@@ -67,16 +66,14 @@ class SiteConfig:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> SiteConfig:
         """Read the file of a site; what is wrong with it is a ValueError that names it."""
-        where, content = os.fspath(path), read_toml(path)
-        known = {"name", "state", "private", "data", "predict", "bounds", "budget"}
-        check_keys(content, known, {"name", "state"}, where)
-        try:
+        content = read_toml(path)
+        with told_where(os.fspath(path)):
             return cls._of(content, Path(path).resolve().parent)
-        except ValueError as error:
-            raise ValueError(f"{where}: {error}") from None
 
     @classmethod
     def _of(cls, content: Mapping[str, Any], folder: Path) -> SiteConfig:
+        known = {"name", "state", "private", "data", "predict", "bounds", "budget"}
+        check_keys(content, known, {"name", "state"})
         for name in ("data", "predict", "bounds", "budget"):
             if not isinstance(content.get(name, {}), dict):
                 raise ValueError(f"[{name}] must be a table, got {content[name]!r}")
@@ -85,7 +82,9 @@ class SiteConfig:
         if type(private) is not bool:
             raise ValueError(f"private must be true or false, got {private!r}")
         salt = _salt(data, folder)
-        check_keys(budget, {"ledger"}, {"ledger"} if "budget" in content else set(), "[budget]")
+        if "budget" in content:
+            with told_where("[budget]"):
+                check_keys(budget, {"ledger"}, {"ledger"})
         bounds = content.get("bounds", {})
         check_names(bounds, SHARING, "[bounds] ")
         for name, value in bounds.items():
@@ -99,7 +98,6 @@ class SiteConfig:
             predict = source.another(content["predict"], folder)
         return cls(
             name=check_name(content["name"], "name"),
-            folder=folder,
             state=folder / _text(content["state"], "state"),
             source=source,
             predict=predict,
@@ -137,8 +135,8 @@ class SiteConfig:
 
     def site(self, job: Job, *, labels: bool) -> Site:
         """What it brings as a party."""
-        model = self._model(job, "party", "model.json")
-        table = self._table(job, labels=labels, like=model)
+        model = self.model(job)
+        table = self.table(job, labels=labels, like=model)
         if not table.columns.shape[1]:
             raise Refusal(f"{self.name} has no columns beside ids and labels")
         return self._site(job, table, model)
@@ -153,8 +151,8 @@ class SiteConfig:
             )
         if job.algorithm == "network":
             return Site(self.name)
-        table = self._table(job, labels=job.algorithm != "predict", columns=False)
-        return self._site(job, table, self._model(job, "coordinator", "result.json"))
+        table = self.table(job, labels=job.algorithm != "predict", columns=False)
+        return self._site(job, table, self.model(job, "coordinator", "result.json"))
 
     def check(self, job: Job) -> None:
         """Refuse a job whose public bounds are not those that the site agreed to."""
@@ -167,14 +165,6 @@ class SiteConfig:
                     f"{self.name} agreed to {name} = {value:g}, and run {job.run} says "
                     f"{'nothing of it' if said is None else repr(said)}"
                 )
-
-    def local_table(self, job: Job) -> Table:
-        """Its own columns and labels, for the model that it could have had alone."""
-        return self._table(job, labels=True)
-
-    def new_table(self, job: Job) -> Table:
-        """The samples to predict, in the columns of its own part of the model."""
-        return self._table(job, labels=False, like=self._model(job, "party", "model.json"))
 
     def _site(self, job: Job, table: Table, model: dict[str, Any] | None) -> Site:
         if job.ids and job.algorithm != "network" and table.ids is None:
@@ -200,9 +190,10 @@ class SiteConfig:
             raise StoreError(f"{reason} that was lost", self.ledger)
         return None if self.ledger is None else BudgetAccountant(path=self.ledger)
 
-    def _table(
+    def table(
         self, job: Job, *, labels: bool, columns: bool = True, like: dict[str, Any] | None = None
     ) -> Table:
+        """Its samples, or those to predict; in the columns of a model, if one is given."""
         source = self.predict if job.algorithm == "predict" else self.source
         if source is None:
             part = "[predict]" if job.algorithm == "predict" else "[data]"
@@ -236,17 +227,29 @@ class SiteConfig:
         """Read labels and columns together, of a label owner that will be asked for both."""
         if job.algorithm != "network" and self.source is not None:
             with suppress(ValueError):  # a coordinator may have columns that are no numbers
-                self.local_table(job)
+                self.table(job, labels=True)
 
-    def _model(self, job: Job, role: str, name: str) -> dict[str, Any] | None:
+    def model(
+        self, job: Job, role: str = "party", name: str = "model.json"
+    ) -> dict[str, Any] | None:
+        """What it keeps of the run that predicts, None in a job of another kind."""
         if job.algorithm != "predict":
             return None
-        check_keys(job.settings, {"model"}, {"model"}, "settings")
-        run = check_name(job.settings["model"], "settings: model, the run that predicts,")
-        path = self.state / role / run / name
-        if not path.is_file():
+        with told_where("settings"):
+            check_keys(job.settings, {"model"}, {"model"})
+        found = self.model_if_finished(job, role, name)
+        if found is None:
+            run = job.settings["model"]
             raise Refusal(f"{self.name} has no model of run {run}: it did not finish there")
-        return load_model(path.read_text(encoding="utf-8"), str(path))
+        return found
+
+    def model_if_finished(
+        self, job: Job, role: str = "party", name: str = "model.json"
+    ) -> dict[str, Any] | None:
+        """The same, None of a run that did not finish here."""
+        run = check_name(job.settings.get("model"), "settings: model, the run that predicts,")
+        path = self.state / role / run / name
+        return load_model(path.read_text(encoding="utf-8"), str(path)) if path.is_file() else None
 
 
 def _text(value: Any, name: str) -> str:

@@ -8,17 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from dpsvm.federation.charging import COORDINATOR, Account
+from dpsvm.federation.custody import COORDINATOR, Custody
 from dpsvm.federation.job import Job
 from dpsvm.federation.members import Content, Lead, Shape, make_lead
-from dpsvm.federation.messages import VERSION, Message, MessageError
+from dpsvm.federation.messages import NOT_BEGUN, VERSION, Message, MessageError
 from dpsvm.federation.models import dump_model
-from dpsvm.federation.party import NOT_BEGUN
-from dpsvm.federation.site import Refusal, Site, check_not_aborted
-from dpsvm.federation.store import Phase, Store, StoreError, no_phase, told_of
+from dpsvm.federation.site import Refusal, Site
+from dpsvm.federation.store import MemoryStore, Phase, Store, StoreError, no_phase, told_of
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.release import Price
-from dpsvm.privacy.stream import KEY_BYTES, SecretStream
+from dpsvm.privacy.stream import KEY_BYTES
 
 _LARGEST_SIZE = 2**31
 
@@ -80,7 +79,8 @@ class Coordinator:
     ) -> None:
         self.job, self.site, self.store, self.dry = job, site, store, dry
         self._phase = phase
-        self._account = Account(job, site, COORDINATOR)
+        unkept = MemoryStore(bytes(KEY_BYTES))
+        self.custody = Custody(job, site, unkept if dry else store, COORDINATOR)
         self._lead: Lead | None = None
         self.price: Price | None = None  # of the run for the labels, once it is known
         self._now = _Progress()
@@ -125,41 +125,29 @@ class Coordinator:
 
     def snapshot(self) -> dict[str, Any]:
         """All that it needs to go on as if it had not been interrupted."""
-        now, shape = self._now, self._now.shape
+        lead = None if self._lead is None else self._lead.remember()
         return {
             "job": self.job.digest,
-            "stage": now.stage,
-            "shape": [shape.rows, list(shape.sizes), shape.columns],
-            "round": now.round,
-            "outbox": [[one.kind, one.arrays, one.scalars] for one in now.outbox],
-            "history": now.history,
-            "lead": None if self._lead is None else self._lead.remember(),
-            "data": self._fingerprint,
+            **vars(self._now),
+            "lead": lead,
+            "data": self.custody.fingerprint,
         }
 
     def restore(self) -> None:
         """Go on from the store; refuse what was begun with other terms, or given up."""
-        check_not_aborted(self.job, self.site, self.store.read("aborted"))
+        kept = self.custody.load()
         self._now, self._lead, self._halfway = _Progress(), None, False
-        kept = self.store.load()
         if kept is None:
-            self._account.require_none()
             return
         if kept["job"] != self.job.digest:
             raise StoreError(f"run {self.job.run} was begun with other terms")
         rows, sizes, columns = kept["shape"]
-        self._now = _Progress(
-            stage=kept["stage"],
-            shape=Shape(rows, tuple(sizes), columns),
-            round=kept["round"],
-            outbox=[Content(*one) for one in kept["outbox"]],
-            history=kept["history"],
-        )
+        shape, outbox = Shape(rows, tuple(sizes), columns), [Content(*x) for x in kept["outbox"]]
+        self._now = _Progress(kept["stage"], shape, kept["round"], outbox, kept["history"])
         lead = self._make_lead(begun=True)
         if self._now.stage != "beginning":  # in which it is charged
-            self._account.require(lead.price, self._key)
-        if kept["data"] != self._fingerprint:
-            raise StoreError(f"the data of {self.site.name} are not those the run began with")
+            self.custody.require_charge(lead.price)
+        self.custody.require_data(kept["data"])
         lead.recall(kept["lead"])
 
     def _greeted(self, hellos: Sequence[Message]) -> Turn:
@@ -212,13 +200,14 @@ class Coordinator:
         self._phase("before gather")
         self._check_kinds(replies)
         if now.stage == "ending":
-            self.store.write("result.json", dump_model(self.job, self.site, self._result(lead)))
+            result = {"history": now.history, **lead.result()}
+            self.store.write("result.json", dump_model(self.job, self.site, result))
             now.stage = "done"
             self.store.save(self.snapshot(), self._phase)
             return Turn({}, ended="done")
         metrics = None
         if now.stage == "beginning":
-            self._account.pay(lead.price, self._key)
+            self.custody.pay(lead.price)
             now.outbox, now.stage = lead.open(replies), "running"
         else:
             now.outbox = lead.gather(replies)
@@ -300,23 +289,18 @@ class Coordinator:
                 raise Refusal(f"{party} answered {self._now.stage} with a {reply.kind}")
 
     def _make_lead(self, *, begun: bool) -> Lead:
-        self._key = bytes(KEY_BYTES) if self.dry else self.store.key(begun=begun)
-        self._fingerprint = self.site.fingerprint(self._key)
-        stream = SecretStream(self._key)
+        stream = self.custody.stream(begun=begun)
         stream.seek("coordinator")
         self._lead = lead = make_lead(self.job, self.site, self._now.shape, Noise(stream))
         self.price = lead.price
         if not begun:
-            self._account.check(lead.price)
+            self.custody.check(lead.price)
         return lead
-
-    def _result(self, lead: Lead) -> dict[str, Any]:
-        return {"history": self._now.history, **lead.result()}
 
     def _messages(self, number: int, contents: Sequence[Content]) -> dict[str, Message]:
         if len(contents) == 1:
             contents = [contents[0]] * len(self.job.parties)
         return {
-            party: Message(self.job.run, number, one.kind, one.arrays, one.scalars)
+            party: Message(self.job.run, number, *one)
             for party, one in zip(self.job.parties, contents, strict=True)
         }

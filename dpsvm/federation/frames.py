@@ -29,6 +29,7 @@ _LARGEST_HEADER = 1 << 20
 _MOST_ARRAYS = 4096
 _MOST_AXES = 2
 _DIGEST = 16
+_ARRAY = "$array"  # in a snapshot, the place of one
 _DTYPES = {"f8": np.dtype("<f8"), "i8": np.dtype("<i8")}
 _KINDS = {"f": "f8", "i": "i8"}
 
@@ -146,3 +147,38 @@ def _descriptions(given: Any) -> list[tuple[np.dtype[Any], tuple[int, ...]]]:
             raise FrameError(f"an array cannot have the shape {shape!r:.80}")
         found.append((dtype, tuple(shape)))
     return found
+
+
+def freeze(value: Any) -> bytes:
+    """The bytes of a snapshot.
+
+    >>> thaw(freeze({"weights": np.array([0.5]), "rounds": [1, None]}))
+    {'weights': array([0.5]), 'rounds': [1, None]}
+    """
+    arrays: list[Any] = []
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            arrays.append(value)
+            return {_ARRAY: len(arrays) - 1}
+        if isinstance(value, dict):
+            return {str(key): plain(one) for key, one in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [plain(one) for one in value]
+        return value.item() if isinstance(value, np.generic) else value
+
+    return pack(plain(value), arrays, strict=False)
+
+
+def thaw(data: bytes) -> Any:
+    """The snapshot of some bytes, or a FrameError that says what is wrong with them."""
+    content, arrays = unpack(data, strict=False)
+
+    def whole(value: Any) -> Any:
+        if isinstance(value, dict):
+            if set(value) == {_ARRAY}:
+                return arrays[value[_ARRAY]]
+            return {key: whole(one) for key, one in value.items()}
+        return [whole(one) for one in value] if isinstance(value, list) else value
+
+    return whole(content)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scipy import sparse
@@ -13,17 +12,18 @@ from dpsvm.federation.job import Job
 from dpsvm.federation.members import (
     Beside,
     Content,
-    Keeper,
+    Finished,
+    Lead,
+    Member,
     Shape,
     agreement_of,
-    require_round,
+    require_kind,
+    require_labels,
     settings_of_job,
-    told_privacy,
+    with_settings,
 )
 from dpsvm.federation.messages import Message
-from dpsvm.federation.settings import with_settings
-from dpsvm.federation.site import Refusal, Site
-from dpsvm.federation.tables import Table
+from dpsvm.federation.site import Site
 from dpsvm.frank_wolfe.agreement import Agreement, check_labels
 from dpsvm.frank_wolfe.checks import canonical_columns, check_count, check_vector
 from dpsvm.frank_wolfe.comparison import alone
@@ -31,7 +31,6 @@ from dpsvm.frank_wolfe.distributed import DistributedFrankWolfe
 from dpsvm.frank_wolfe.messages import Proposal, Query
 from dpsvm.frank_wolfe.private import PrivateDistributedFrankWolfe
 from dpsvm.privacy.noise import Noise
-from dpsvm.privacy.release import Price
 
 Solver = DistributedFrankWolfe | PrivateDistributedFrankWolfe
 
@@ -72,113 +71,59 @@ def agree(settings: Solver, shape: Shape) -> Agreement:
     return Agreement.of(settings, shape.sizes, shape.rows)
 
 
-class FrankWolfeMember(Keeper):
-    """A party's columns."""
+class FrankWolfeMember(Member):
+    """A party's columns; the model is the coordinator's."""
 
     def __init__(self, job: Job, place: int, site: Site, shape: Shape, noise: Noise) -> None:
         agreed = agreement_of(job, shape)
-        self.price: Price | None = agreed.member_price
-        self._rounds = agreed.rounds
         table = canonical_columns(site.table) if sparse.issparse(site.table) else site.table
         self._party = agreed.member(place, table, noise)
-        super().__init__(self._party)
-
-    def open(self) -> Content:
-        """It is ready."""
-        return Content("ready")
+        super().__init__(agreed, self._party)
 
     def answer(self, message: Message) -> Content:
         """A vertex, and its column's sketch if it was not sent before."""
-        if message.kind != "query":
-            raise Refusal(f"a query is awaited, got a {message.kind}")
-        require_round(message, self._rounds)
+        require_kind(message, "query", "a query is")
+        self.require_round(message)
         proposal = self._party.answer(Query(message.round, message.arrays["residual"]))
         arrays = {} if proposal.sketch is None else {"sketch": proposal.sketch}
         return Content("proposal", arrays, {"choice": int(proposal.choice)})
 
-    def close(self, message: Message) -> dict[str, Any]:
-        """Nothing: the model is the coordinator's."""
-        return {"weights": None}
 
-
-class FrankWolfeLead(Keeper):
-    """The owner of the labels and of the model."""
+class FrankWolfeLead(Lead):
+    """The owner of the labels, which noise may protect, and of the model."""
 
     def __init__(self, job: Job, site: Site, shape: Shape, noise: Noise) -> None:
         agreed = agreement_of(job, shape)
-        if site.labels is None:
-            raise Refusal(f"{site.name} owns the labels of run {job.run}, and has none")
+        labels = require_labels(job, site)
         kept = len(shape.sizes) * agreed.rounds * agreed.sketch.size * 8
         if kept > LARGEST // 2:
             raise ValueError(f"{kept} bytes of sketches are too many for a snapshot: sketch more")
-        self.price: Price | None = agreed.lead_price
-        self._rounds, self._calibration = agreed.rounds, agreed.calibration
-        self._coordinator = agreed.lead(check_vector(site.labels, "the labels"), noise)
-        super().__init__(self._coordinator)
+        super().__init__(agreed, agreed.lead(check_vector(labels, "the labels"), noise))
 
-    @property
-    def ending(self) -> Content | None:
-        """What ends the run, once it is over."""
-        if self._coordinator.round < self._rounds:
-            return None
-        return Content("end", scalars={"reason": "rounds", "restore": False})
+    def question(self, asked: Query) -> Content:
+        """The residual."""
+        return Content("query", {"residual": asked.residual})
 
-    def open(self, replies: Sequence[Message]) -> list[Content]:
-        """The first query."""
-        return [_query(self._coordinator.open())]
-
-    def gather(self, replies: Sequence[Message]) -> list[Content]:
-        """The next query."""
-        told = [_proposal(place, reply) for place, reply in enumerate(replies)]
-        return [_query(self._coordinator.gather(told))]
-
-    def metrics(self) -> dict[str, Any]:
-        """The objective as messages tell it."""
-        found: dict[str, Any] = self._coordinator.metrics()
-        return found
+    def told(self, place: int, reply: Message) -> Proposal:
+        """A vertex, and its column's sketch if it was not sent before."""
+        require_kind(reply, "proposal", "a proposal is")
+        return Proposal(reply.round, place, reply.whole("choice"), reply.arrays.get("sketch"))
 
     def result(self) -> dict[str, Any]:
         """The model, the weights of each party's columns apart."""
-        return {
-            "stop_reason": "rounds",
-            "rounds": self._coordinator.round,
-            **told_privacy(self._calibration),
-            "weights": [part.tolist() for part in self._coordinator.weights],
-            "intercept": 0.0,
-        }
+        weights = [part.tolist() for part in self._keeps.weights]
+        return super().result() | {"weights": weights, "intercept": 0.0}
 
 
-def make_member(job: Job, place: int, site: Site, shape: Shape, noise: Noise) -> FrankWolfeMember:
-    """A party."""
-    return FrankWolfeMember(job, place, site, shape, noise)
+make_member, make_lead = FrankWolfeMember, FrankWolfeLead
 
 
-def make_lead(job: Job, site: Site, shape: Shape, noise: Noise) -> FrankWolfeLead:
-    """The owner of the labels, which may be protected by noise."""
-    return FrankWolfeLead(job, site, shape, noise)
-
-
-def local_model(
-    job: Job,
-    tables: Mapping[str, Table],
-    history: Sequence[dict[str, Any]],
-    result: dict[str, Any],
-) -> Beside:
+def local_model(run: Finished) -> Beside:
     """The value after the last round, beside that of the label owner's columns in the same ball."""
-    [(owner, table)] = tables.items()
-    settings = settings_of_job(job)
+    [(owner, table)] = run.tables.items()
+    settings = settings_of_job(run.job)
     radius = settings.radius
     if isinstance(radius, list):
-        radius = radius[job.place(owner)] if owner in job.parties else max(radius)
+        radius = radius[run.job.place(owner)] if owner in run.job.parties else max(radius)
     local = {"value": alone(settings, radius, table.columns, table.labels)}
-    return {"value": float(history[-1]["value"])}, local
-
-
-def _query(query: Query) -> Content:
-    return Content("query", {"residual": query.residual})
-
-
-def _proposal(place: int, reply: Message) -> Proposal:
-    if reply.kind != "proposal":
-        raise Refusal(f"a proposal is awaited, got a {reply.kind}")
-    return Proposal(reply.round, place, reply.whole("choice"), reply.arrays.get("sketch"))
+    return {"value": float(run.history[-1]["value"])}, local

@@ -22,8 +22,9 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -69,10 +70,10 @@ class Job:
             check_name(party, "a party")
         if not self.parties or len(set(self.parties)) != len(self.parties):
             raise ValueError(f"parties must be different names, got {list(self.parties)!r}")
-        if self.sizes is not None and not self._fits(self.sizes):
-            raise ValueError(
-                f"sizes must be {len(self.parties)} whole numbers from 1 on, got {self.sizes!r}"
-            )
+        sizes, count = self.sizes, len(self.parties)
+        whole = isinstance(sizes, tuple) and all(type(one) is int and one >= 1 for one in sizes)
+        if sizes is not None and not (whole and len(sizes) == count):
+            raise ValueError(f"sizes must be {count} whole numbers from 1 on, got {sizes!r}")
         if type(self.ids) is not bool:
             raise ValueError(f"ids must be true or false, got {self.ids!r}")
         if self.algorithm == "network":
@@ -88,10 +89,6 @@ class Job:
             self.canonical()
         except (TypeError, ValueError) as error:
             raise ValueError(f"settings must hold plain values: {error}") from None
-
-    def _fits(self, sizes: Any) -> bool:
-        whole = isinstance(sizes, tuple) and all(type(one) is int and one >= 1 for one in sizes)
-        return whole and len(sizes) == len(self.parties)
 
     def canonical(self) -> str:
         """The one text of these terms."""
@@ -116,17 +113,14 @@ class Job:
         ...
         ValueError: job: 'algorithm' is missing
         """
-        known = {"run", "algorithm", "parties", "label_owner", "settings", "ids", "sizes"}
-        check_keys(content, known, {"run", "algorithm", "parties"}, where)
-        parties = content["parties"]
-        if not isinstance(parties, list) or not all(isinstance(one, str) for one in parties):
-            raise ValueError(f"{where}: parties must be a list of names, got {parties!r}")
-        sizes = content.get("sizes")
-        listed = tuple(sizes) if isinstance(sizes, list) else sizes
-        try:
+        with told_where(where):
+            check_keys(content, {one.name for one in fields(cls)}, {"run", "algorithm", "parties"})
+            parties = content["parties"]
+            if not isinstance(parties, list) or not all(isinstance(one, str) for one in parties):
+                raise ValueError(f"parties must be a list of names, got {parties!r}")
+            sizes = content.get("sizes")
+            listed = tuple(sizes) if isinstance(sizes, list) else sizes
             return cls(**{**content, "parties": tuple(parties), "sizes": listed})
-        except ValueError as error:
-            raise ValueError(f"{where}: {error}") from None
 
     def once(self, key: Any, make: Callable[[], Made]) -> Made:
         """What these terms make, made when it is first asked for: they are public and final.
@@ -174,28 +168,37 @@ def check_name(value: Any, what: str) -> str:
     return value
 
 
-def check_keys(content: Mapping[str, Any], known: set[str], needed: set[str], where: str) -> None:
-    """Refuse keys that mean nothing, and say which are missing.
+@contextmanager
+def told_where(where: str) -> Iterator[None]:
+    """Errors of a file, or of a part of it, name it.
 
-    >>> check_keys({"rnu": 1}, {"run"}, set(), "job.toml")
+    >>> with told_where("job.toml"):
+    ...     check_keys({"rnu": 1}, {"run"}, set())
     Traceback (most recent call last):
     ...
     ValueError: job.toml: unknown key 'rnu'; known are run
     """
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
+
+
+def check_keys(content: Mapping[str, Any], known: set[str], needed: set[str]) -> None:
+    """Refuse keys that mean nothing, and say which are missing."""
     for key in content:
         if key not in known:
-            raise ValueError(f"{where}: unknown key {key!r}; known are {', '.join(sorted(known))}")
+            raise ValueError(f"unknown key {key!r}; known are {', '.join(sorted(known))}")
     for key in sorted(needed):
         if key not in content:
-            raise ValueError(f"{where}: {key!r} is missing")
+            raise ValueError(f"{key!r} is missing")
 
 
 def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
     """A TOML file; what is none is a ValueError that names it."""
     data = Path(path).read_bytes()
-    if len(data) > _LARGEST_FILE:
-        raise ValueError(f"{os.fspath(path)}: {len(data)} bytes are too many for a settings file")
-    try:
-        return tomllib.loads(data.decode("utf-8"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ValueError(f"{os.fspath(path)}: not TOML: {error}") from None
+    with told_where(os.fspath(path)):
+        if len(data) > _LARGEST_FILE:
+            raise ValueError(f"{len(data)} bytes are too many for a settings file")
+        with told_where("not TOML"):
+            return tomllib.loads(data.decode("utf-8"))

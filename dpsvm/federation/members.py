@@ -1,37 +1,50 @@
 """What an algorithm does at a party and at the coordinator, apart from moving and keeping messages.
 
-Every algorithm has a module with a member and a lead, made of the objects of :mod:`dpsvm.admm` and
-:mod:`dpsvm.frank_wolfe`: they turn messages into those objects' own and back. The mathematics is
-theirs.
+Every algorithm has a module, made of the objects of :mod:`dpsvm.admm` and
+:mod:`dpsvm.frank_wolfe`, with
+
+    settings_of(job)           the unfitted estimator or solver whose settings a job has
+    agree(settings, shape)     what the sites agree on
+    make_member, make_lead     a :class:`Member` and a :class:`Lead`, which turn messages into those
+                               objects' own and back. The mathematics is theirs
+    local_model(run)           the joint model beside one that a site could have had alone
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any, NamedTuple, TypeVar
 
-from dpsvm._memory import Remembers
-from dpsvm.federation.job import Job
+from dpsvm._renamed import check_names
+from dpsvm.federation.job import Job, told_where
 from dpsvm.federation.messages import Array, Message, Scalar
 from dpsvm.federation.site import Refusal, Site
 from dpsvm.federation.tables import Table
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.release import Price, report_of
 
+Kind = TypeVar("Kind")
 
-@dataclass(frozen=True, eq=False)
-class Content:
+_KEY = "a secret key of each site, from the operating system's entropy"
+
+
+class Content(NamedTuple):
     """A message without its run and round."""
 
     kind: str
-    arrays: dict[str, Array] = field(default_factory=dict)
-    scalars: dict[str, Scalar] = field(default_factory=dict)
+    arrays: Mapping[str, Array] = {}
+    scalars: Mapping[str, Scalar] = {}
 
 
-@dataclass(frozen=True)
-class Shape:
+def end_of_run(reason: str, *, restore: bool = False) -> Content:
+    """What ends a run."""
+    return Content("end", scalars={"reason": reason, "restore": restore})
+
+
+class Shape(NamedTuple):
     """What all sites know of each other before a run begins."""
 
     rows: int  # of the samples all parties share; 0 in a network
@@ -39,130 +52,168 @@ class Shape:
     columns: int = 0  # that all the nodes of a network have
 
 
+@dataclass(frozen=True)
+class Finished:
+    """A finished run, and the tables of one site, or of all the nodes of a network."""
+
+    job: Job
+    tables: Mapping[str, Table]
+    history: Sequence[dict[str, Any]]
+    result: dict[str, Any]
+
+
 Beside = tuple[dict[str, float], dict[str, float]]
 """The same figures of a joint model, and of one that a site could have had alone."""
 
 
-class Member(Protocol):
-    """A party's part in an algorithm."""
+class _Part:
+    """What both sides are: with a price, and a memory, which is that of the mathematics' object."""
 
-    price: Price | None
-
-    def open(self) -> Content:
-        """The answer to the beginning of a run."""
-
-    def answer(self, message: Message) -> Content:
-        """The answer to a round."""
-
-    def close(self, message: Message) -> dict[str, Any]:
-        """End the run; the model that the party keeps."""
+    def __init__(self, agreed: Any, keeps: Any) -> None:
+        self.agreed, self._keeps = agreed, keeps
 
     def remember(self) -> dict[str, Any]:
         """All that rounds have changed."""
-
-    def recall(self, memory: dict[str, Any]) -> None:
-        """Go on from what another one remembered."""
-
-
-class Lead(Protocol):
-    """The coordinator's part in an algorithm."""
-
-    price: Price | None
-
-    @property
-    def ending(self) -> Content | None:
-        """What ends the run, once it is over."""
-
-    def open(self, replies: Sequence[Message]) -> list[Content]:
-        """The first round: one content for all parties, or one for each."""
-
-    def gather(self, replies: Sequence[Message]) -> list[Content]:
-        """Take the answers of a round; the next one."""
-
-    def metrics(self) -> dict[str, Any]:
-        """How the run stands, from messages and labels."""
-
-    def result(self) -> dict[str, Any]:
-        """What the coordinator keeps."""
-
-    def remember(self) -> dict[str, Any]:
-        """All that rounds have changed."""
-
-    def recall(self, memory: dict[str, Any]) -> None:
-        """Go on from what another one remembered."""
-
-
-def require_round(message: Message, last: int) -> None:
-    """Refuse a round beyond those that the job names.
-
-    >>> require_round(Message("r", 3, "ask"), 2)
-    Traceback (most recent call last):
-    ...
-    dpsvm.federation.site.Refusal: the job has 2 rounds, got round 3
-    """
-    if message.round > last:
-        raise Refusal(f"the job has {last} rounds, got round {message.round}")
-
-
-class Keeper:
-    """Remembers what an object of the mathematics does."""
-
-    def __init__(self, keeps: Remembers) -> None:
-        self._keeps = keeps
-
-    def remember(self) -> dict[str, Any]:
-        """All that rounds have changed."""
-        return self._keeps.remember()
+        found: dict[str, Any] = self._keeps.remember()
+        return found
 
     def recall(self, memory: dict[str, Any]) -> None:
         """Go on from what another one remembered."""
         self._keeps.recall(memory)
 
 
-def told_privacy(calibration: Any) -> dict[str, Any]:
-    """What the coordinator's result tells of a run's privacy: guarantee and report, or None."""
-    if calibration is None:
-        return {"guarantee": None, "privacy": None}
-    source = "a secret key of each site, from the operating system's entropy"
-    report = report_of(calibration.guarantee, calibration.figures, seeded=False, source=source)
-    return {"guarantee": report["guarantee"], "privacy": report}
+class Member(_Part):
+    """A party's part in an algorithm."""
+
+    @property
+    def price(self) -> Price | None:
+        """Of what the party has."""
+        price: Price | None = self.agreed.member_price
+        return price
+
+    def open(self) -> Content:
+        """The answer to the beginning of a run."""
+        return Content("ready")
+
+    def answer(self, message: Message) -> Content:
+        """The answer to a round."""
+        raise NotImplementedError
+
+    def close(self, message: Message) -> dict[str, Any]:
+        """End the run; the model that the party keeps, without weights if it is not the party's."""
+        return {"weights": None}
+
+    def require_round(self, message: Message) -> None:
+        """Refuse a round beyond those that the job names."""
+        if message.round > self.agreed.rounds:
+            raise Refusal(f"the job has {self.agreed.rounds} rounds, got round {message.round}")
 
 
-_MODULES = {
-    "sharing": "sharing",
-    "network": "network",
-    "frank-wolfe": "frank_wolfe",
-    "predict": "prediction",
-}
+class Lead(_Part):
+    """The coordinator's part in an algorithm."""
+
+    @property
+    def price(self) -> Price | None:
+        """Of what the coordinator has."""
+        price: Price | None = self.agreed.lead_price
+        return price
+
+    @property
+    def ending(self) -> Content | None:
+        """What ends the run, once it is over."""
+        return end_of_run("rounds") if self._keeps.round >= self.agreed.rounds else None
+
+    def open(self, replies: Sequence[Message]) -> list[Content]:
+        """The first round: one content for all parties, or one for each."""
+        return [self.question(self._keeps.open())]
+
+    def gather(self, replies: Sequence[Message]) -> list[Content]:
+        """Take the answers of a round; the next one."""
+        told = [self.told(place, reply) for place, reply in enumerate(replies)]
+        return [self.question(self._keeps.gather(told))]
+
+    def question(self, asked: Any) -> Content:
+        """What the mathematics' object asks of all parties."""
+        raise NotImplementedError
+
+    def told(self, place: int, reply: Message) -> Any:
+        """The answer of a party, as that object takes it."""
+        raise NotImplementedError
+
+    def metrics(self) -> dict[str, Any]:
+        """How the run stands, from messages and labels."""
+        found: dict[str, Any] = self._keeps.metrics()
+        return found
+
+    def result(self) -> dict[str, Any]:
+        """What the coordinator keeps: why the run ended, and what was guaranteed."""
+        noise, report = self.agreed.calibration, None
+        if noise is not None:
+            report = report_of(noise.guarantee, noise.figures, seeded=False, source=_KEY)
+        return {
+            "stop_reason": None if self.ending is None else self.ending.scalars["reason"],
+            "rounds": self._keeps.round,
+            "guarantee": None if report is None else report["guarantee"],
+            "privacy": report,
+        }
+
+
+def require_kind(message: Message, kind: str, what: str) -> None:
+    """Refuse a message of another kind.
+
+    >>> require_kind(Message("r", 3, "ask"), "price", "a price is")
+    Traceback (most recent call last):
+    ...
+    dpsvm.federation.site.Refusal: a price is awaited, got a ask
+    """
+    if message.kind != kind:
+        raise Refusal(f"{what} awaited, got a {message.kind}")
+
+
+def require_labels(job: Job, site: Site) -> Any:
+    """The labels of their owner."""
+    if site.labels is None:
+        raise Refusal(f"{site.name} owns the labels of run {job.run}, and has none")
+    return site.labels
+
+
+def with_settings(
+    kind: type[Kind],
+    settings: Mapping[str, Any],
+    *,
+    without: Sequence[str],
+    renamed: Mapping[str, str],
+    **more: Any,
+) -> Kind:
+    """An unfitted estimator or solver with these settings, and what else is given.
+
+    without : those that are not for a job; renamed : those that have another name now
+
+    >>> from dpsvm.admm import NetworkADMM
+    >>> with_settings(NetworkADMM, {"cost": 1.0}, without=["track"], renamed={"cost": "C"})
+    Traceback (most recent call last):
+    ...
+    ValueError: 'cost' is called 'C' now
+    """
+    known = [name for name in inspect.signature(kind).parameters if name not in without]
+    check_names(settings, renamed)
+    for name in settings:
+        if name not in known:
+            raise ValueError(f"unknown setting {name!r}; known are {', '.join(known)}")
+    return kind(**settings, **more)
 
 
 def settings_of_job(job: Job) -> Any:
     """The unfitted estimator or solver whose settings a job has: made once, for all its sites."""
-    return job.once("settings", lambda: _of_settings(_module(job).settings_of, job))
+    with told_where("settings"):
+        return job.once("settings", lambda: _module(job).settings_of(job))
 
 
 def agreement_of(job: Job, shape: Shape) -> Any:
     """What the sites agree on once they know the shape of the data: made once, for all of them."""
     settings = settings_of_job(job)
-    return job.once(shape, lambda: _of_settings(_module(job).agree, settings, shape))
-
-
-def local_model(
-    job: Job,
-    tables: Mapping[str, Table],
-    history: Sequence[dict[str, Any]],
-    result: dict[str, Any],
-) -> Beside:
-    """The joint model beside one made alone, from the tables of one site, or of all the nodes."""
-    found: Beside = _module(job).local_model(job, tables, history, result)
-    return found
-
-
-def _of_settings(make: Callable[..., Any], *given: Any) -> Any:
-    try:
-        return make(*given)
-    except ValueError as error:
-        raise ValueError(f"settings: {error}") from None
+    with told_where("settings"):
+        return job.once(shape, lambda: _module(job).agree(settings, shape))
 
 
 def make_member(job: Job, place: int, site: Site, shape: Shape, noise: Noise) -> Member:
@@ -177,5 +228,12 @@ def make_lead(job: Job, site: Site, shape: Shape, noise: Noise) -> Lead:
     return lead
 
 
+def local_model(run: Finished) -> Beside:
+    """The joint model of a run beside one that was made alone."""
+    found: Beside = _module(run.job).local_model(run)
+    return found
+
+
 def _module(job: Job) -> Any:
-    return import_module(f"dpsvm.federation.{_MODULES[job.algorithm]}")
+    name = "prediction" if job.algorithm == "predict" else job.algorithm.replace("-", "_")
+    return import_module(f"dpsvm.federation.{name}")

@@ -20,6 +20,9 @@ from dpsvm.federation.frames import LARGEST, FrameError, pack, unpack
 VERSION = 1
 """Of the protocol. Sites of different versions do not talk."""
 
+NOT_BEGUN = -1
+"""The round of a run that has not begun."""
+
 Array = NDArray[Any]
 Scalar = bool | int | float | str | None
 
@@ -116,7 +119,7 @@ class Message:
 
     def __post_init__(self) -> None:
         _check_text(self.run, "run")
-        if type(self.round) is not int or not -1 <= self.round <= _MOST_ROUNDS:
+        if type(self.round) is not int or not NOT_BEGUN <= self.round <= _MOST_ROUNDS:
             raise MessageError(f"a round cannot be {self.round!r:.80}")
         if not isinstance(self.kind, str) or self.kind not in FIELDS:
             raise MessageError(f"there is no message of kind {self.kind!r:.80}")
@@ -182,6 +185,15 @@ def refusal(run: str, number: int, reason: str) -> Message:
     'round 1 comes first'
     """
     return Message(run, number, "refusal", scalars={"reason": reason[:_LONGEST_TEXT]})
+
+
+def refused_bytes(data: bytes, reason: str) -> bytes:
+    """The bytes of the refusal of what some bytes ask."""
+    try:
+        asked = Message.decode(data)
+    except MessageError:
+        return refusal("", NOT_BEGUN, reason).encode()
+    return refusal(asked.run, asked.round, reason).encode()
 
 
 def decoded_answer(data: bytes, asked: Message) -> Message:

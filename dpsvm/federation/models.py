@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
+from operator import methodcaller
 from typing import Any
-
-import numpy as np
 
 from dpsvm.federation.job import Job
 from dpsvm.federation.site import Site
@@ -16,6 +15,7 @@ FORMAT = "dpsvm federation model, version 1"
 def dump_model(job: Job, site: Site, model: dict[str, Any]) -> str:
     """The text of a model file; in order of the names, which a resumed run has in another order.
 
+    >>> import numpy as np
     >>> site = Site("lab", features=("age",))
     >>> text = dump_model(Job("r", "sharing", ("lab",), "lab"), site, {"weights": np.array([0.5])})
     >>> load_model(text, "model.json")["weights"]
@@ -29,7 +29,7 @@ def dump_model(job: Job, site: Site, model: dict[str, Any]) -> str:
         "features": None if site.features is None else list(site.features),
         **model,
     }
-    return json.dumps(content, indent=1, sort_keys=True, default=_plain) + "\n"
+    return json.dumps(content, indent=1, sort_keys=True, default=methodcaller("tolist")) + "\n"
 
 
 def load_model(text: str, where: str) -> dict[str, Any]:
@@ -47,11 +47,3 @@ def load_model(text: str, where: str) -> dict[str, Any]:
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise ValueError(f"{where}: not a federation model")
     return content
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"{type(value).__name__} is not plain")

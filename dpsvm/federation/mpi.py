@@ -22,8 +22,8 @@ from dpsvm.federation.coordinator import Coordinator, Turn
 from dpsvm.federation.frames import LARGEST
 from dpsvm.federation.in_process import Watch, run_turns
 from dpsvm.federation.job import Job
-from dpsvm.federation.messages import Message, decoded_answer, refusal
-from dpsvm.federation.party import NOT_BEGUN, Party
+from dpsvm.federation.messages import NOT_BEGUN, Message, decoded_answer, refused_bytes
+from dpsvm.federation.party import Party
 from dpsvm.federation.site import Refusal
 from dpsvm.federation.store import Phase, StoreError, no_phase, told_of
 from dpsvm.privacy.minimiser import CertificateError
@@ -123,9 +123,23 @@ def take_part(
     job, sites : files; the coordinator's site, then the parties' in their order
     resume : go on with a run that has begun
     """
-    if runner.rank == 0:
-        return _coordinate(runner, job, sites, resume=resume, phase=phase, watch=watch)
-    return _answer(runner, job, sites, phase=phase)
+    if runner.rank != 0:
+        return _answer(runner, job, sites, phase=phase)
+    try:
+        terms = _job(runner, job, sites)
+        coordinator = SiteConfig.load(sites[0]).coordinator(terms, phase=phase)
+        if coordinator.round != NOT_BEGUN and not resume:
+            raise Refusal(f"run {terms.run} has begun: go on with it with --resume")
+        turn = runner.run(coordinator, watch)
+    except (ValueError, OSError) as error:  # nothing is under way: parties wait for a message
+        runner.dismiss(str(error))
+        return _complain(str(error))
+    if turn.ended == "stopped":
+        runner.dismiss(str(turn.reason))
+        return _complain(str(turn.reason))
+    runner.dismiss()
+    print(f"{turn.ended}, {len(coordinator.history)} rounds", flush=True)
+    return 0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -155,32 +169,6 @@ def guarded(runner: MpiRunner, part: Callable[[], int]) -> int:
         raise
 
 
-def _coordinate(
-    runner: MpiRunner,
-    job_file: str,
-    sites: Sequence[str],
-    *,
-    resume: bool,
-    phase: Phase,
-    watch: Watch | None,
-) -> int:
-    try:
-        job = _job(runner, job_file, sites)
-        coordinator = SiteConfig.load(sites[0]).coordinator(job, phase=phase)
-        if coordinator.round != NOT_BEGUN and not resume:
-            raise Refusal(f"run {job.run} has begun: go on with it with --resume")
-        turn = runner.run(coordinator, watch)
-    except (ValueError, OSError) as error:  # nothing is under way: parties wait for a message
-        runner.dismiss(str(error))
-        return _complain(str(error))
-    if turn.ended == "stopped":
-        runner.dismiss(str(turn.reason))
-        return _complain(str(turn.reason))
-    runner.dismiss()
-    print(f"{turn.ended}, {len(coordinator.history)} rounds", flush=True)
-    return 0
-
-
 def _answer(runner: MpiRunner, job_file: str, sites: Sequence[str], *, phase: Phase) -> int:
     name = f"rank {runner.rank}"
     try:
@@ -196,7 +184,7 @@ def _answer(runner: MpiRunner, job_file: str, sites: Sequence[str], *, phase: Ph
             told = told_of(error)
         if told != str(error):
             _complain(str(error))
-        handle = partial(_refuse, told)
+        handle = partial(refused_bytes, reason=told)
     return 2 if runner.serve(handle) else 0
 
 
@@ -218,11 +206,6 @@ def _handle(party: Party, data: bytes) -> bytes:
     if party.refused is not None and Message.decode(answer).text("reason") != party.refused:
         _complain(party.refused)
     return answer
-
-
-def _refuse(reason: str, data: bytes) -> bytes:
-    message = Message.decode(data)
-    return refusal(message.run, message.round, reason).encode()
 
 
 def _complain(reason: str) -> int:

@@ -21,13 +21,20 @@ from dpsvm.admm.network.estimators import NetworkADMM
 from dpsvm.admm.network.node import Iterate
 from dpsvm.distributed.labels import checked_labels, two_classes
 from dpsvm.federation.job import Job
-from dpsvm.federation.members import Beside, Content, Keeper, Shape, agreement_of, told_privacy
+from dpsvm.federation.members import (
+    Beside,
+    Content,
+    Finished,
+    Lead,
+    Member,
+    Shape,
+    agreement_of,
+    require_kind,
+    with_settings,
+)
 from dpsvm.federation.messages import Array, Message
-from dpsvm.federation.settings import with_settings
 from dpsvm.federation.site import Refusal, Site
-from dpsvm.federation.tables import Table
 from dpsvm.privacy.noise import Noise
-from dpsvm.privacy.release import Price
 
 _ELSEWHERE = ("accountant", "random_state", "track", "n_nodes")
 
@@ -58,19 +65,18 @@ def agree(settings: NetworkADMM, shape: Shape) -> Agreement:
     return agreed
 
 
-class Node(Keeper):
+class Node(Member):
     """A node: what it emits to its neighbours and absorbs from them, round by round."""
 
     def __init__(self, job: Job, place: int, site: Site, shape: Shape, noise: Noise) -> None:
-        agreed = self._agreed = agreement_of(job, shape)
+        agreed = agreement_of(job, shape)
         if site.labels is None:
             raise Refusal(f"{site.name} is a node and has no labels")
         labels = checked_labels(site.labels)
         self._classes = two_classes(labels, job.settings["classes"])
-        self.price: Price | None = agreed.member_price
         samples = agreed.samples(site.table, labels, self._classes)
         self._node = agreed.member(place, samples, noise)
-        super().__init__(self._node.state)
+        super().__init__(agreed, self._node.state)
 
     def emit(self, number: int) -> dict[int, Iterate]:
         """Take a round, 0 being the start; the message for each neighbour."""
@@ -87,8 +93,7 @@ class Node(Keeper):
 
     def answer(self, message: Message) -> Content:
         """Absorb what the neighbours told last, and emit."""
-        if message.kind != "neighbours":
-            raise Refusal(f"the neighbours' weights are awaited, got a {message.kind}")
+        require_kind(message, "neighbours", "the neighbours' weights are")
         weights, others = message.arrays["weights"], self._node.neighbours
         if len(weights) != len(others):
             raise Refusal(f"{len(others)} neighbours' weights are needed, got {len(weights)}")
@@ -97,83 +102,46 @@ class Node(Keeper):
 
     def close(self, message: Message) -> dict[str, Any]:
         """The weights of its last update, for rows as they were given."""
-        return _model(self._agreed, self._node.state.updated) | {"classes": self._classes}
+        return _model(self.agreed, self._node.state.updated) | {"classes": self._classes}
 
     def _told(self, number: int) -> Content:
         [message, *_] = self.emit(number).values()
         return Content("iterate", {"weights": np.array(message.weights)})
 
 
-class Hub(Keeper):
+class Hub(Lead):
     """The relay: hands every node its neighbours' weights, round by round. It has no data."""
 
-    price: Price | None = None
-
-    def __init__(self, job: Job, site: Site, shape: Shape) -> None:
-        self._agreed = agreement_of(job, shape)
+    def __init__(self, job: Job, site: Site, shape: Shape, noise: Noise) -> None:
+        agreed = agreement_of(job, shape)
         self._classes = np.unique(np.asarray(job.settings["classes"]))
-        self._relay = self._agreed.lead()
-        super().__init__(self._relay)
-
-    @property
-    def ending(self) -> Content | None:
-        """What ends the run, once it is over."""
-        if not self._relay.over:
-            return None
-        return Content("end", scalars={"reason": "rounds", "restore": False})
-
-    def open(self, replies: Sequence[Message]) -> list[Content]:
-        """Where the neighbours start."""
-        return self._relayed(replies)
+        super().__init__(agreed, agreed.lead())
 
     def gather(self, replies: Sequence[Message]) -> list[Content]:
         """What the neighbours told."""
-        return self._relayed(replies)
-
-    def metrics(self) -> dict[str, Any]:
-        """How far the nodes are from agreeing."""
-        found: dict[str, Any] = self._relay.metrics()
-        return found
-
-    def result(self) -> dict[str, Any]:
-        """The mean of the nodes' models, all of which it has relayed."""
-        return {
-            "stop_reason": "rounds",
-            "rounds": self._relay.round,
-            **told_privacy(self._agreed.calibration),
-            "classes": self._classes,
-            **_model(self._agreed, self._relay.updated.mean(axis=0)),
-        }
-
-    def _relayed(self, replies: Sequence[Message]) -> list[Content]:
         widths = {len(reply.arrays["weights"]) for reply in replies if reply.kind == "iterate"}
         if any(reply.kind != "iterate" for reply in replies) or len(widths) != 1:
             raise Refusal("an iterate of each node is awaited, all of one length")
-        told = self._relay.take([reply.arrays["weights"] for reply in replies])
+        told = self._keeps.take([reply.arrays["weights"] for reply in replies])
         return [Content("neighbours", {"weights": weights}) for weights in told]
 
+    open = gather
 
-def make_member(job: Job, place: int, site: Site, shape: Shape, noise: Noise) -> Node:
-    """A node."""
-    return Node(job, place, site, shape, noise)
-
-
-def make_lead(job: Job, site: Site, shape: Shape, noise: Noise) -> Hub:
-    """The relay."""
-    return Hub(job, site, shape)
+    def result(self) -> dict[str, Any]:
+        """The mean of the nodes' models, all of which it has relayed."""
+        model = _model(self.agreed, self._keeps.updated.mean(axis=0))
+        return super().result() | {"classes": self._classes} | model
 
 
-def local_model(
-    job: Job,
-    tables: Mapping[str, Table],
-    history: Sequence[dict[str, Any]],
-    result: dict[str, Any],
-) -> Beside:
+make_member, make_lead = Node, Hub
+
+
+def local_model(run: Finished) -> Beside:
     """The loss of the nodes' own models over all rows, on average, beside that of their mean."""
-    sizes = tuple(len(tables[name].labels) for name in job.parties)
-    agreed: Agreement = agreement_of(job, Shape(0, sizes, len(result["weights"])))
-    classes = np.unique(np.asarray(job.settings["classes"]))
-    shares = [tables[name] for name in job.parties]
+    shares, result = [run.tables[name] for name in run.job.parties], run.result
+    sizes = tuple(len(one.labels) for one in shares)
+    agreed: Agreement = agreement_of(run.job, Shape(0, sizes, len(result["weights"])))
+    classes = np.unique(np.asarray(run.job.settings["classes"]))
     samples = [agreed.samples(one.columns, one.labels, classes) for one in shares]
     joint, mean = beside(agreed, samples, np.asarray(result["weights"]), result["intercept"])
     return {"loss": joint}, {"loss": mean}

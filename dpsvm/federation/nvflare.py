@@ -34,10 +34,10 @@ from nvflare.apis.shareable import Shareable, make_reply
 from dpsvm.federation.config import SiteConfig
 from dpsvm.federation.coordinator import Turn
 from dpsvm.federation.in_process import run_turns
-from dpsvm.federation.job import Job, check_keys, read_toml
-from dpsvm.federation.messages import Message, MessageError, decoded_answer, refusal
+from dpsvm.federation.job import Job, check_keys, read_toml, told_where
+from dpsvm.federation.messages import Message, decoded_answer, refused_bytes
 from dpsvm.federation.nvflare_export import POINTER, TASK, TERMS
-from dpsvm.federation.party import NOT_BEGUN, Party
+from dpsvm.federation.party import Party
 from dpsvm.federation.site import Refusal
 from dpsvm.federation.store import StoreError, told_of
 
@@ -197,7 +197,7 @@ class PartyExecutor(Executor):  # type: ignore[misc]
         except Exception as error:
             self.log_exception(fl_ctx, f"{name} refuses: {error}")
             self._close()
-            return _refused(data, _told(error, name))
+            return refused_bytes(data, _told(error, name))
         if self._party.refused is not None:
             self.log_error(fl_ctx, f"{name} refuses: {self._party.refused}")
         if self._party.stopped is not None:
@@ -223,10 +223,11 @@ def site_file(local: Path) -> Path:
     if named:
         return Path(named)
     content = read_toml(local / POINTER)
-    check_keys(content, {"site"}, {"site"}, str(local / POINTER))
-    if not isinstance(content["site"], str):
-        raise ValueError(f"{local / POINTER}: site must be a path, got {content['site']!r}")
-    return local / content["site"]
+    with told_where(str(local / POINTER)):
+        check_keys(content, {"site"}, {"site"})
+        if not isinstance(content["site"], str):
+            raise ValueError(f"site must be a path, got {content['site']!r}")
+        return local / content["site"]
 
 
 def _workspace(fl_ctx: Any) -> Any:
@@ -247,14 +248,6 @@ def _told(error: Exception, name: str) -> str:
     if not isinstance(error, (Refusal, StoreError)):
         return f"{name} cannot take part: its own log says why"
     return told_of(error)
-
-
-def _refused(data: bytes, reason: str) -> bytes:
-    try:
-        asked = Message.decode(data)
-    except MessageError:
-        return refusal("", NOT_BEGUN, reason).encode()
-    return refusal(asked.run, asked.round, reason).encode()
 
 
 def _note(log: Path, messages: Mapping[str, Message], answers: Mapping[str, bytes]) -> None:

@@ -41,6 +41,18 @@ _RIGHTS = {
 AUTHORIZATION: dict[str, Any] = {"format_version": "1.0", "permissions": {"lead": _RIGHTS}}
 """What authorization.json of a site must say: nobody brings code."""
 
+_CLIENT = {
+    "format_version": 2,
+    "runner_sync_timeout": 1.0,
+    "task_check_interval": 0.2,
+    "job_heartbeat_interval": 1.0,
+    "get_task_timeout": 10.0,
+    "submit_task_result_timeout": 30.0,
+    "end_run_readiness_timeout": 1.0,
+    "components": [],
+    "executors": [{"tasks": [TASK], "executor": {"path": EXECUTOR, "args": {}}}],
+}
+
 _README = """\
 Run {run} of the sites {parties}, for NVIDIA FLARE 2.9.
 
@@ -91,7 +103,7 @@ def export(
     files = {
         Path("job", "meta.json"): _text(_meta(job)),
         config / "config_fed_server.json": _text(_server(reply_timeout, dry=dry)),
-        config / "config_fed_client.json": _text(_client()),
+        config / "config_fed_client.json": _text(_CLIENT),
         config / TERMS: job.canonical() + "\n",
         Path("policy", "authorization.json"): _text(AUTHORIZATION),
         Path("policy", "resources.json"): _text(RESOURCES),
@@ -131,20 +143,6 @@ def _server(reply_timeout: float, *, dry: bool) -> dict[str, Any]:
                 "args": {"reply_timeout": reply_timeout, "dry": dry},
             }
         ],
-    }
-
-
-def _client() -> dict[str, Any]:
-    return {
-        "format_version": 2,
-        "runner_sync_timeout": 1.0,
-        "task_check_interval": 0.2,
-        "job_heartbeat_interval": 1.0,
-        "get_task_timeout": 10.0,
-        "submit_task_result_timeout": 30.0,
-        "end_run_readiness_timeout": 1.0,
-        "components": [],
-        "executors": [{"tasks": [TASK], "executor": {"path": EXECUTOR, "args": {}}}],
     }
 
 

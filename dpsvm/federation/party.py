@@ -8,30 +8,27 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dpsvm.federation.charging import PARTY, Account
+from dpsvm.federation.custody import PARTY, Custody
 from dpsvm.federation.job import Job
 from dpsvm.federation.members import Content, Member, Shape, make_member
-from dpsvm.federation.messages import VERSION, Message, refusal
+from dpsvm.federation.messages import NOT_BEGUN, VERSION, Message, Scalar, refusal
 from dpsvm.federation.models import dump_model
-from dpsvm.federation.site import Refusal, Site, check_not_aborted
+from dpsvm.federation.site import Refusal, Site
 from dpsvm.federation.store import Phase, Store, StoreError, no_phase, told_of
 from dpsvm.privacy.minimiser import CertificateError
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.release import Price
 from dpsvm.privacy.stream import KEY_BYTES, SecretStream
 
-NOT_BEGUN = -1
-"""The round that a party holds before a run."""
-
 
 @dataclass
 class _Progress:
     """How far a party is: all that is kept of a run."""
 
+    shape: Shape | None = None
     held: int = NOT_BEGUN  # the last round it has answered
     asked: str = ""  # digest of the question of that round
-    reply: Message | None = None
-    shape: Shape | None = None
+    reply: Content | None = None
     member: Member | None = None
     ended: bool = False
     closed: str | None = None  # why nothing more is answered, though the run is not over
@@ -65,7 +62,7 @@ class Party:
         self.stopped: str | None = None  # why the run was given up
         self.price: Price | None = None  # of the run, once it is known
         self._phase = phase
-        self._account = Account(job, site, PARTY)
+        self.custody = Custody(job, site, store, PARTY)
         self.restore()
 
     @property
@@ -87,22 +84,17 @@ class Party:
         """Who it is; nothing is computed and nothing charged."""
         budget = None if self.site.ledger is None else float(self.site.ledger.remaining())
         budget = None if budget == math.inf else budget
-        return self._message(
-            NOT_BEGUN,
-            Content(
-                "hello",
-                scalars={
-                    "version": VERSION,
-                    "job": self.job.digest,
-                    "party": self.site.name,
-                    "rows": self.site.rows,
-                    "columns": self.site.columns,
-                    "ids": self.site.digest() if self.job.ids else "",
-                    "held": self.held,
-                    "budget": budget,
-                },
-            ),
-        )
+        scalars: dict[str, Scalar] = {
+            "version": VERSION,
+            "job": self.job.digest,
+            "party": self.site.name,
+            "rows": self.site.rows,
+            "columns": self.site.columns,
+            "ids": self.site.digest() if self.job.ids else "",
+            "held": self.held,
+            "budget": budget,
+        }
+        return Message(self.job.run, NOT_BEGUN, "hello", scalars=scalars)
 
     def handle(self, message: Message) -> Message:
         """The answer to a message, or a refusal that says why there is none."""
@@ -135,19 +127,10 @@ class Party:
 
     def snapshot(self) -> dict[str, Any]:
         """All that it needs to go on as if it had not been interrupted."""
-        now, shape, reply = self._now, self._now.shape, self._now.reply
-        return {
-            "job": self.job.digest,
-            "party": self.site.name,
-            "shape": None if shape is None else [shape.rows, shape.sizes, shape.columns],
-            "held": now.held,
-            "asked": now.asked,
-            "reply": None if reply is None else [reply.kind, reply.arrays, reply.scalars],
-            "member": None if now.member is None else now.member.remember(),
-            "ended": now.ended,
-            "closed": now.closed,
-            "data": self._fingerprint,
-        }
+        member = self._now.member
+        progress = vars(self._now) | {"member": None if member is None else member.remember()}
+        names = {"job": self.job.digest, "party": self.site.name}
+        return {**names, **progress, "data": self.custody.fingerprint}
 
     def restore(self) -> None:
         """Go on from the store; refuse what does not fit to the job or to the ledger."""
@@ -156,10 +139,8 @@ class Party:
         self._halfway = False
 
     def _restored(self) -> _Progress:
-        check_not_aborted(self.job, self.site, self.store.read("aborted"))
-        kept = self.store.load()
+        kept = self.custody.load()
         if kept is None:
-            self._account.require_none()
             return _Progress()
         if kept["job"] != self.job.digest or kept["party"] != self.site.name:
             raise StoreError(f"run {self.job.run} was begun with other terms, or by another party")
@@ -168,13 +149,11 @@ class Party:
         rows, sizes, columns = kept["shape"]
         shape = Shape(rows, tuple(sizes), columns)
         member = self._make_member(shape, begun=True)
-        self._account.require(member.price, self._key)
-        if kept["data"] != self._fingerprint:
-            raise StoreError(f"the data of {self.site.name} are not those the run began with")
+        self.custody.require_charge(member.price)
+        self.custody.require_data(kept["data"])
         member.recall(kept["member"])
-        reply = self._message(kept["held"], Content(*kept["reply"]))
-        ended, closed = kept["ended"], kept["closed"]
-        return _Progress(kept["held"], kept["asked"], reply, shape, member, ended, closed)
+        own = {name: kept[name] for name in ("held", "asked", "ended", "closed")}
+        return _Progress(shape=shape, reply=Content(*kept["reply"]), member=member, **own)
 
     def _close(self, reason: str) -> None:
         """Answer nothing more: go back to the last round, and keep that it was the last."""
@@ -196,10 +175,12 @@ class Party:
             return self.hello()
         if message.kind == "stop":
             self.stopped = message.text("reason")
-            return self._message(message.round, Content("stopped"))
+            return Message(self.job.run, message.round, "stopped")
         if message.kind == "rehearse":
-            self._rehearse(self._shape_of(message))
-            return self._message(message.round, Content("ready"))
+            # Built and dropped: what would be refused in the run is refused now.
+            unused = SecretStream(bytes(KEY_BYTES))
+            self.custody.check(self._of_noise(unused, self._shape_of(message)).price)
+            return Message(self.job.run, message.round, "ready")
         acts: dict[str, Callable[[Message], Content]] = {"begin": self._begin, "end": self._end}
         return self._once(message, acts.get(message.kind, self._answer))
 
@@ -212,7 +193,7 @@ class Party:
                 raise Refusal(
                     f"{self.site.name} has answered round {now.held}, to another question"
                 )
-            return now.reply
+            return Message(self.job.run, now.held, *now.reply)
         if now.ended:
             raise Refusal(f"run {self.job.run} is over for {self.site.name}")
         if now.closed is not None:
@@ -227,8 +208,8 @@ class Party:
         self._question = f"{message.round} {asked}"
         content = act(message)
         self._phase("after draw")
-        now.held, now.asked = message.round, asked
-        now.reply = reply = self._message(message.round, content)
+        reply = Message(self.job.run, message.round, *content)
+        now.held, now.asked, now.reply = message.round, asked, content
         self.store.save(self.snapshot(), self._phase)
         self._halfway = False
         self._phase("after snapshot")
@@ -236,12 +217,12 @@ class Party:
 
     def _begin(self, message: Message) -> Content:
         shape = self._shape_of(message)
-        member = self._make_member(shape, begun=bool(self._account.charges))
-        self._account.check(member.price)
+        member = self._make_member(shape, begun=bool(self.custody.charges))
+        self.custody.check(member.price)
         self._now.shape = shape
         self.store.save(self.snapshot(), self._phase)  # a charge without a snapshot is a lost run
         self._phase("before charge")
-        self._account.pay(member.price, self._key)
+        self.custody.pay(member.price)
         self._phase("after charge")
         self._now.member = member
         self._stream.seek(self._question)
@@ -249,18 +230,15 @@ class Party:
 
     def _answer(self, message: Message) -> Content:
         self._stream.seek(self._question)
-        return self._begun().answer(message)
+        assert self._now.member is not None
+        return self._now.member.answer(message)
 
     def _end(self, message: Message) -> Content:
-        model = self._begun().close(message)
+        assert self._now.member is not None
+        model = self._now.member.close(message)
         self.store.write("model.json", dump_model(self.job, self.site, model))
         self._now.ended = True
         return Content("ended")
-
-    def _begun(self) -> Member:
-        if self._now.member is None:
-            raise Refusal(f"{self.site.name} has not begun run {self.job.run}")
-        return self._now.member
 
     def _check_terms(self, message: Message) -> None:
         if message.whole("version") != VERSION:
@@ -289,22 +267,12 @@ class Party:
             )
         return Shape(rows, sizes, self.site.columns if network else 0)
 
-    def _rehearse(self, shape: Shape) -> None:
-        """Build all that a run needs, and drop it: what would be refused then is refused now."""
-        stream = SecretStream(bytes(KEY_BYTES))
+    def _make_member(self, shape: Shape, *, begun: bool) -> Member:
+        self._stream = self.custody.stream(begun=begun)
+        return self._of_noise(self._stream, shape)
+
+    def _of_noise(self, stream: SecretStream, shape: Shape) -> Member:
         stream.seek("member")
         member = make_member(self.job, self.place, self.site, shape, Noise(stream))
         self.price = member.price
-        self._account.check(member.price)
-
-    def _make_member(self, shape: Shape, *, begun: bool) -> Member:
-        self._key = self.store.key(begun=begun)
-        self._fingerprint = self.site.fingerprint(self._key)
-        self._stream = SecretStream(self._key)
-        self._stream.seek("member")
-        member = make_member(self.job, self.place, self.site, shape, Noise(self._stream))
-        self.price = member.price
         return member
-
-    def _message(self, number: int, content: Content) -> Message:
-        return Message(self.job.run, number, content.kind, content.arrays, content.scalars)

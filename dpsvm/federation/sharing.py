@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,19 +17,20 @@ from dpsvm.federation.job import Job
 from dpsvm.federation.members import (
     Beside,
     Content,
-    Keeper,
+    Finished,
+    Lead,
+    Member,
     Shape,
     agreement_of,
-    require_round,
+    end_of_run,
+    require_kind,
+    require_labels,
     settings_of_job,
-    told_privacy,
+    with_settings,
 )
-from dpsvm.federation.messages import Message
-from dpsvm.federation.settings import with_settings
+from dpsvm.federation.messages import Message, Scalar
 from dpsvm.federation.site import Refusal, Site
-from dpsvm.federation.tables import Table
 from dpsvm.privacy.noise import Noise
-from dpsvm.privacy.release import Price
 
 _ELSEWHERE = ("accountant", "random_state", "track", "diagnose", "constraint", "intercept_party")
 
@@ -70,28 +70,21 @@ def agree(settings: BaseSharingADMM, shape: Shape) -> Agreement:
     return Agreement.of(settings, shape.sizes)
 
 
-class SharingMember(Keeper):
+class SharingMember(Member):
     """A party's columns and weights."""
 
     def __init__(self, job: Job, place: int, site: Site, shape: Shape, noise: Noise) -> None:
         agreed = agreement_of(job, shape)
-        self.price: Price | None = agreed.member_price
-        self._rounds = agreed.rounds
         self._party = agreed.member(place, agreed.columns_of(place, site.table), noise)
-        super().__init__(self._party)
-
-    def open(self) -> Content:
-        """It is ready."""
-        return Content("ready")
+        super().__init__(agreed, self._party)
 
     def answer(self, message: Message) -> Content:
         """Its part of every sample's prediction."""
-        if message.kind != "price":
-            raise Refusal(f"a price is awaited, got a {message.kind}")
+        require_kind(message, "price", "a price is")
         price, rho = message.arrays["price"], message.real("rho")
         if not np.all(np.isfinite(price)) or rho <= 0.0:
             raise Refusal("a price of finite numbers and a rho above 0 are needed")
-        require_round(message, self._rounds)
+        self.require_round(message)
         broadcast = Broadcast(message.round, price, rho, bool(message.scalars["keep"]))
         return Content("contribution", {"prediction": self._party.answer(broadcast).prediction})
 
@@ -103,83 +96,41 @@ class SharingMember(Keeper):
         return {"weights": weights, "intercept": intercept}
 
 
-class SharingLead(Keeper):
-    """The owner of the labels."""
+class SharingLead(Lead):
+    """The owner of the labels; it adds no noise."""
 
-    def __init__(self, job: Job, site: Site, shape: Shape) -> None:
+    def __init__(self, job: Job, site: Site, shape: Shape, noise: Noise) -> None:
         agreed = agreement_of(job, shape)
-        if site.labels is None:
-            raise Refusal(f"{site.name} owns the labels of run {job.run}, and has none")
-        target, self._classes = agreed.target(site.labels)
-        self.price: Price | None = agreed.lead_price
-        self._calibration = agreed.calibration
-        self._coordinator = agreed.lead(target)
-        super().__init__(self._coordinator)
+        target, self._classes = agreed.target(require_labels(job, site))
+        super().__init__(agreed, agreed.lead(target))
 
     @property
     def ending(self) -> Content | None:
-        """What ends the run, once it is over."""
-        ending = self._coordinator.ending
-        if ending is None:
-            return None
-        return Content("end", scalars={"reason": ending.reason, "restore": ending.restore})
+        """What ends the run, once it has converged, diverged or no more rounds."""
+        ending = self._keeps.ending
+        return None if ending is None else end_of_run(ending.reason, restore=ending.restore)
 
-    def open(self, replies: Sequence[Message]) -> list[Content]:
-        """The first price."""
-        return [_price_of(self._coordinator.open())]
+    def question(self, asked: Broadcast) -> Content:
+        """A price."""
+        scalars: dict[str, Scalar] = {"rho": float(asked.rho), "keep": bool(asked.keep)}
+        return Content("price", {"price": asked.price}, scalars)
 
-    def gather(self, replies: Sequence[Message]) -> list[Content]:
-        """The next price."""
-        told = [
-            Contribution(reply.round, place, _prediction(reply))
-            for place, reply in enumerate(replies)
-        ]
-        return [_price_of(self._coordinator.gather(told))]
-
-    def metrics(self) -> dict[str, Any]:
-        """Loss and accuracy of the sum of the messages, and how far they are from settled."""
-        found: dict[str, Any] = self._coordinator.metrics()
-        return found
+    def told(self, place: int, reply: Message) -> Contribution:
+        """A part of the predictions."""
+        require_kind(reply, "contribution", "a contribution is")
+        return Contribution(reply.round, place, reply.arrays["prediction"])
 
     def result(self) -> dict[str, Any]:
-        """Why it ended, and what was guaranteed; the weights are the parties' own."""
-        ending = self._coordinator.ending
-        return {
-            "stop_reason": None if ending is None else ending.reason,
-            "rounds": self._coordinator.round,
-            "classes": None if self._classes is None else self._classes.tolist(),
-            **told_privacy(self._calibration),
-        }
+        """The classes; the weights are the parties' own."""
+        classes = None if self._classes is None else self._classes.tolist()
+        return super().result() | {"classes": classes}
 
 
-def make_member(job: Job, place: int, site: Site, shape: Shape, noise: Noise) -> SharingMember:
-    """A party."""
-    return SharingMember(job, place, site, shape, noise)
+make_member, make_lead = SharingMember, SharingLead
 
 
-def make_lead(job: Job, site: Site, shape: Shape, noise: Noise) -> SharingLead:
-    """The owner of the labels; it adds no noise."""
-    return SharingLead(job, site, shape)
-
-
-def local_model(
-    job: Job,
-    tables: Mapping[str, Table],
-    history: Sequence[dict[str, Any]],
-    result: dict[str, Any],
-) -> Beside:
+def local_model(run: Finished) -> Beside:
     """The joint model after its last round, beside one of the label owner's columns alone."""
-    [table] = tables.values()
-    local = alone(settings_of_job(job), table.columns, table.labels)
-    return {name: float(history[-1][name]) for name in local}, local
-
-
-def _price_of(broadcast: Broadcast) -> Content:
-    scalars = {"rho": float(broadcast.rho), "keep": bool(broadcast.keep)}
-    return Content("price", {"price": broadcast.price}, {**scalars})
-
-
-def _prediction(reply: Message) -> Any:
-    if reply.kind != "contribution":
-        raise Refusal(f"a contribution is awaited, got a {reply.kind}")
-    return reply.arrays["prediction"]
+    [table] = run.tables.values()
+    local = alone(settings_of_job(run.job), table.columns, table.labels)
+    return {name: float(run.history[-1][name]) for name in local}, local

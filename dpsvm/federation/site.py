@@ -12,7 +12,6 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array
 
-from dpsvm.federation.job import Job
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.rows import core_rows
 
@@ -94,18 +93,6 @@ def digest_of(ids: Sequence[str], salt: str) -> str:
         mac.update(len(text).to_bytes(8, "little"))
         mac.update(text)
     return mac.hexdigest()
-
-
-def check_not_aborted(job: Job, site: Site, reason: str | None) -> None:
-    """Refuse a run that was given up at a site.
-
-    >>> check_not_aborted(Job("r", "sharing", ("lab",), "lab"), Site("lab"), "moved away")
-    Traceback (most recent call last):
-    ...
-    dpsvm.federation.site.Refusal: run r was given up at lab: moved away
-    """
-    if reason is not None:
-        raise Refusal(f"run {job.run} was given up at {site.name}: {reason.strip()}")
 
 
 def _arrays(table: Any, labels: Any) -> list[Any]:

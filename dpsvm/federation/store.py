@@ -11,16 +11,18 @@ import os
 import secrets
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from dpsvm._locks import LockedError, lock
 from dpsvm._streams import atomic_write, sync_folder
-from dpsvm.federation.frames import FrameError
-from dpsvm.federation.snapshots import freeze, thaw
+from dpsvm.federation.frames import FrameError, freeze, thaw
 from dpsvm.privacy.stream import KEY_BYTES
 
 Phase = Callable[[str], None]
 """Called with the name of a phase when a site reaches it; does nothing outside of tests."""
+
+_KEY, _SNAPSHOT = "noise.key", "snapshot"
+_KEPT = (_KEY, _SNAPSHOT, "aborted", "model.json", "result.json")
 
 
 class StoreError(ValueError):
@@ -44,29 +46,63 @@ def no_phase(_: str) -> None:
     """What is called at a phase, outside of tests."""
 
 
-class Store(Protocol):
-    """Where a site keeps a run."""
+class Store:
+    """Where a site keeps a run: a few files, by name.
+
+    path : the folder, None without one
+    """
+
+    path: Path | None = None
 
     def key(self, *, begun: bool) -> bytes:
         """The key of the run's noise; drawn when first asked for, unless the run has begun."""
+        key = self._get(_KEY)
+        if key is None:
+            if begun:
+                raise self._error(_KEY, "the key of a run that has begun is lost")
+            key = secrets.token_bytes(KEY_BYTES)
+            self._put(_KEY, key)
+        if len(key) != KEY_BYTES:
+            raise self._error(_KEY, f"a key has {KEY_BYTES} bytes, this one {len(key)}")
+        return key
 
     def save(self, snapshot: Any, phase: Phase = no_phase) -> None:
         """Replace the snapshot."""
+        self._put(_SNAPSHOT, freeze(snapshot), phase)
 
     def load(self) -> Any:
         """The snapshot, or None if none was ever saved."""
+        data = self._get(_SNAPSHOT)
+        try:
+            return None if data is None else thaw(data)
+        except FrameError as error:
+            raise self._error(_SNAPSHOT, f"this snapshot cannot be used: {error}") from None
 
     def write(self, name: str, text: str) -> None:
         """Keep a file of text."""
+        self._put(name, text.encode())
 
     def read(self, name: str) -> str | None:
         """A file of text, None if there is none."""
+        data = self._get(name)
+        return None if data is None else data.decode()
 
     def close(self) -> None:
         """Let others have it."""
 
+    def _error(self, name: str, reason: str) -> StoreError:
+        return StoreError(reason, None if self.path is None else self.path / name)
 
-class MemoryStore:
+    def _get(self, name: str) -> bytes | None:
+        """A file, None if there is none."""
+        raise NotImplementedError
+
+    def _put(self, name: str, data: bytes, phase: Phase = no_phase) -> None:
+        """Replace a file; the phase is reached when it is written and not yet in its place."""
+        raise NotImplementedError
+
+
+class MemoryStore(Store):
     """A store that is gone with the process.
 
     >>> store = MemoryStore()
@@ -75,35 +111,16 @@ class MemoryStore:
     {'round': 1}
     """
 
-    def __init__(self, key: bytes | None = None) -> None:
-        self._key = secrets.token_bytes(KEY_BYTES) if key is None else key
-        self._snapshot: bytes | None = None
-        self._files: dict[str, str] = {}
+    def __init__(self, key: bytes | None = None, snapshot: bytes | None = None) -> None:
+        given = {_KEY: secrets.token_bytes(KEY_BYTES) if key is None else key, _SNAPSHOT: snapshot}
+        self._files = {name: data for name, data in given.items() if data is not None}
 
-    def key(self, *, begun: bool) -> bytes:
-        """The key of the run's noise."""
-        return self._key
-
-    def save(self, snapshot: Any, phase: Phase = no_phase) -> None:
-        """Replace the snapshot."""
-        frozen = freeze(snapshot)
-        phase("during snapshot")
-        self._snapshot = frozen
-
-    def load(self) -> Any:
-        """The snapshot, or None if none was ever saved."""
-        return None if self._snapshot is None else thaw(self._snapshot)
-
-    def write(self, name: str, text: str) -> None:
-        """Keep a file of text."""
-        self._files[name] = text
-
-    def read(self, name: str) -> str | None:
-        """A file of text, None if there is none."""
+    def _get(self, name: str) -> bytes | None:
         return self._files.get(name)
 
-    def close(self) -> None:
-        """Nothing to let go of."""
+    def _put(self, name: str, data: bytes, phase: Phase = no_phase) -> None:
+        phase(f"during {name}")
+        self._files[name] = data
 
 
 class FolderCopy(MemoryStore):
@@ -113,29 +130,12 @@ class FolderCopy(MemoryStore):
     """
 
     def __init__(self, folder: str | os.PathLike[str], run: str) -> None:
-        super().__init__()
-        self.path = Path(folder, run)
-        self._key_there = (self.path / "noise.key").is_file()
-        if self._key_there:
-            self._key = (self.path / "noise.key").read_bytes()
-        if (self.path / "snapshot").is_file():
-            self._snapshot = (self.path / "snapshot").read_bytes()
-        for name in ("aborted", "model.json", "result.json"):
-            if (self.path / name).is_file():
-                self._files[name] = (self.path / name).read_text(encoding="utf-8")
-
-    def key(self, *, begun: bool) -> bytes:
-        """The key of the run's noise."""
-        if begun and not self._key_there:
-            raise StoreError("the key of a run that has begun is lost", self.path / "noise.key")
-        return _checked_key(self._key, self.path / "noise.key")
-
-    def load(self) -> Any:
-        """The snapshot, or None if none was ever saved."""
-        return None if self._snapshot is None else _thawed(self._snapshot, self.path / "snapshot")
+        self.path: Path = Path(folder, run)
+        there = [name for name in _KEPT if (self.path / name).is_file()]
+        self._files = {name: (self.path / name).read_bytes() for name in there}
 
 
-class RunFolder:
+class RunFolder(Store):
     """A store on disk: the folder of one run at one site, which one process has at a time.
 
     >>> import tempfile
@@ -148,7 +148,7 @@ class RunFolder:
     """
 
     def __init__(self, folder: str | os.PathLike[str], run: str) -> None:
-        self.path = Path(folder, run)
+        self.path: Path = Path(folder, run)
         self.path.mkdir(parents=True, exist_ok=True)
         self.path.chmod(0o700)
         sync_folder(self.path.parent)  # a charge must not outlive the folder it was made for
@@ -165,52 +165,18 @@ class RunFolder:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def key(self, *, begun: bool) -> bytes:
-        """The key of the run's noise; drawn when first asked for, unless the run has begun."""
-        path = self.path / "noise.key"
-        if not path.exists():
-            if begun:
-                raise StoreError("the key of a run that has begun is lost", path)
-            with atomic_write(path, "wb", permissions=0o600) as file:
-                file.write(secrets.token_bytes(KEY_BYTES))
-        return _checked_key(path.read_bytes(), path)
-
-    def save(self, snapshot: Any, phase: Phase = no_phase) -> None:
-        """Replace the snapshot."""
-        with atomic_write(self.path / "snapshot", "wb") as file:
-            file.write(freeze(snapshot))
-            phase("during snapshot")
-
-    def load(self) -> Any:
-        """The snapshot, or None if none was ever saved."""
-        path = self.path / "snapshot"
-        return _thawed(path.read_bytes(), path) if path.exists() else None
-
-    def write(self, name: str, text: str) -> None:
-        """Keep a file of text."""
-        with atomic_write(self.path / name) as file:
-            file.write(text)
-
-    def read(self, name: str) -> str | None:
-        """A file of text, None if there is none."""
-        try:
-            return (self.path / name).read_text(encoding="utf-8")
-        except FileNotFoundError:
-            return None
-
     def close(self) -> None:
         """Let others have it."""
         self._lock.release()
 
+    def _get(self, name: str) -> bytes | None:
+        try:
+            return (self.path / name).read_bytes()
+        except FileNotFoundError:
+            return None
 
-def _checked_key(key: bytes, path: Path) -> bytes:
-    if len(key) != KEY_BYTES:
-        raise StoreError(f"a key has {KEY_BYTES} bytes, this one {len(key)}", path)
-    return key
-
-
-def _thawed(data: bytes, path: Path) -> Any:
-    try:
-        return thaw(data)
-    except FrameError as error:
-        raise StoreError(f"this snapshot cannot be used: {error}", path) from None
+    def _put(self, name: str, data: bytes, phase: Phase = no_phase) -> None:
+        rights = 0o600 if name == _KEY else 0o666
+        with atomic_write(self.path / name, "wb", permissions=rights) as file:
+            file.write(data)
+            phase(f"during {name}")

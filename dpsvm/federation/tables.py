@@ -15,7 +15,7 @@ from scipy import sparse
 
 from dpsvm._streams import open_text
 from dpsvm.data import load_libsvm
-from dpsvm.federation.job import check_keys
+from dpsvm.federation.job import check_keys, told_where
 
 _KEYS = {"file", "columns", "id", "label", "n_features", "rows"}
 
@@ -63,38 +63,37 @@ class Source:
     @classmethod
     def of(cls, content: Mapping[str, Any], folder: Path, where: str) -> Source:
         """What a table of settings says."""
-        check_keys(content, _KEYS, {"file"}, where)
-        file, columns, rows = content["file"], content.get("columns"), content.get("rows")
-        if not isinstance(file, str) or not file:
-            raise ValueError(f"{where}: file must be a path, got {file!r}")
-        if columns is not None and (not isinstance(columns, list) or not columns):
-            raise ValueError(f"{where}: columns must be a list, got {columns!r}")
-        if columns is not None and any(columns.count(one) > 1 for one in columns):
-            raise ValueError(f"{where}: columns names one twice, got {columns!r}")
-        for name in ("id", "label"):
-            if not isinstance(content.get(name, ""), str):
-                raise ValueError(f"{where}: {name} must be a column's name, got {content[name]!r}")
-        width = content.get("n_features")
-        if width is not None and (type(width) is not int or width < 1):
-            raise ValueError(f"{where}: n_features must be a whole number from 1, got {width!r}")
-        if rows is not None and not _is_pair(rows, 0):
-            raise ValueError(f"{where}: rows must be [first, k], got {rows!r}")
-        return cls(
-            file=folder / file,
-            columns=None if columns is None else tuple(columns),
-            id=content.get("id"),
-            label=content.get("label"),
-            n_features=width,
-            rows=None if rows is None else (rows[0], rows[1]),
-        )
+        with told_where(where):
+            check_keys(content, _KEYS, {"file"})
+            file, columns, rows = content["file"], content.get("columns"), content.get("rows")
+            if not isinstance(file, str) or not file:
+                raise ValueError(f"file must be a path, got {file!r}")
+            if columns is not None and (not isinstance(columns, list) or not columns):
+                raise ValueError(f"columns must be a list, got {columns!r}")
+            if columns is not None and any(columns.count(one) > 1 for one in columns):
+                raise ValueError(f"columns names one twice, got {columns!r}")
+            for name in ("id", "label"):
+                if not isinstance(content.get(name, ""), str):
+                    raise ValueError(f"{name} must be a column's name, got {content[name]!r}")
+            width = content.get("n_features")
+            if width is not None and (type(width) is not int or width < 1):
+                raise ValueError(f"n_features must be a whole number from 1, got {width!r}")
+            if rows is not None and not _is_pair(rows, 0):
+                raise ValueError(f"rows must be [first, k], got {rows!r}")
+            return cls(
+                file=folder / file,
+                columns=None if columns is None else tuple(columns),
+                id=content.get("id"),
+                label=content.get("label"),
+                n_features=width,
+                rows=None if rows is None else (rows[0], rows[1]),
+            )
 
     def another(self, content: Mapping[str, Any], folder: Path) -> Source:
         """The same columns of another file."""
-        check_keys(content, {"file"}, {"file"}, "[predict]")
-        return replace(Source.of(content, folder, "[predict]"), **self._layout())
-
-    def _layout(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("columns", "id", "label", "n_features")}
+        with told_where("[predict]"):
+            check_keys(content, {"file"}, {"file"})
+        return replace(self, file=Source.of(content, folder, "[predict]").file, rows=None)
 
     @property
     def is_csv(self) -> bool:
@@ -105,11 +104,9 @@ class Source:
         """The table; with labels if they are asked for, without columns if they are not."""
         table = self._read_csv(labels, columns) if self.is_csv else self._read_libsvm(labels)
         if not table.columns.shape[0]:
-            raise ValueError(f"{self.file}: the file has no rows{self._of_those()}")
+            those = "" if self.rows is None else f" among rows = {list(self.rows)}"
+            raise ValueError(f"{self.file}: the file has no rows{those}")
         return table.only(labels=labels, columns=columns)
-
-    def _of_those(self) -> str:
-        return "" if self.rows is None else f" among rows = {list(self.rows)}"
 
     def _read_libsvm(self, labels: bool) -> Table:
         if self.id is not None or self.label is not None:
@@ -160,7 +157,9 @@ class Source:
         if self.id is not None:
             order = np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.intp)
             ids = tuple(keys[place] for place in order)
-            self._check_ids(ids)
+            for one, next_one in pairwise(ids):
+                if one == next_one:
+                    raise ValueError(f"{self.file}: the sample id {one!r} is there twice")
         if self.rows is not None:
             order = order[self.rows[0] :: self.rows[1]]
             ids = None if ids is None else ids[self.rows[0] :: self.rows[1]]
@@ -183,11 +182,6 @@ class Source:
         if set(wanted) & set(special):
             raise ValueError("ids and labels cannot be among the columns")
         return wanted
-
-    def _check_ids(self, ids: tuple[str, ...]) -> None:
-        for one, next_one in pairwise(ids):
-            if one == next_one:
-                raise ValueError(f"{self.file}: the sample id {one!r} is there twice")
 
 
 def _is_pair(value: Any, least: int) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,8 @@ from dpsvm.federation.store import FolderCopy, StoreError
 
 ROLES = ("coordinator", "party")
 """In which a site takes part in a run, and the folders of its state."""
+
+OVER = "has ended it"
 
 
 @dataclass(frozen=True)
@@ -61,47 +63,34 @@ class Cast:
         """Every site once."""
         return list({site.name: site for site in (self.coordinator, *self.parties)}.values())
 
-    @property
-    def members(self) -> Iterator[tuple[str, SiteConfig]]:
-        """Every role that is taken, and by whom."""
-        yield "coordinator", self.coordinator
-        for site in self.parties:
-            yield "party", site
-
     def kept(self) -> list[str]:
         """What the sites keep of this run, in words; empty before it has begun."""
         found = []
-        for role, site in self.members:
+        for place, site in enumerate((self.coordinator, *self.parties)):
+            role = "party" if place else "coordinator"
             where = site.state / role / self.job.run
             if (where / "snapshot").exists():
                 found.append(f"{site.name} ({role}) {words_of(role, where)}")
         return found
 
-    def refuse_begun(self, again: str) -> None:
-        """Refuse to begin a run that has begun.
+    def check_begun(self, *, resume: bool, again: str) -> None:
+        """Refuse to begin a run that has begun, or to go on with one that has not.
 
         again : the command that would go on with it
         """
         kept = self.kept()
-        if not kept:
-            return
-        if all(one.endswith(_OVER) for one in kept):
-            raise UsageError(f"run {self.job.run} is over: another run needs another name")
-        raise UsageError(f"run {self.job.run} has begun: {kept[0]}; {again} goes on with it")
-
-    def require_begun(self) -> None:
-        """Refuse to go on with a run that has not begun."""
-        if not self.kept():
+        if resume and not kept:
             raise UsageError(f"run {self.job.run} has not begun at these sites: nothing to resume")
+        if not resume and kept:
+            if all(one.endswith(OVER) for one in kept):
+                raise UsageError(f"run {self.job.run} is over: another run needs another name")
+            raise UsageError(f"run {self.job.run} has begun: {kept[0]}; {again} goes on with it")
 
     def resume_command(self, name: str = "resume") -> str:
         """What goes on with the run."""
-        return shlex.join(["dpsvm", "federation", name, self.job_path, *self.site_words()])
-
-    def site_words(self) -> tuple[str, ...]:
-        """The SITEs of a command line."""
         first, *rest = self.paths
-        return (first, *(path for path in rest if path != first))
+        sites = (first, *(path for path in rest if path != first))
+        return shlex.join(["dpsvm", "federation", name, self.job_path, *sites])
 
     def files(self) -> dict[str, str | None]:
         """All the files that a run reads, by what they are."""
@@ -120,9 +109,6 @@ class Cast:
         return {site.name: budget_of(site) for site in self.sites}
 
 
-_OVER = "has ended it"
-
-
 def budget_of(site: SiteConfig) -> float | None:
     """The epsilon left in the ledger of a site."""
     ledger = site.accountant()
@@ -133,7 +119,7 @@ def words_of(role: str, where: Path) -> str:
     """How far a role is in a run, in words."""
     try:
         return progress_words(role, FolderCopy(where.parent, where.name).load())
-    except StoreError:
+    except (StoreError, KeyError, TypeError):
         return "keeps a broken snapshot"
 
 
@@ -143,11 +129,13 @@ def progress_words(role: str, snapshot: Any) -> str:
     >>> progress_words("party", {"held": 3, "ended": False})
     'holds round 3'
     """
+    if snapshot is None:
+        return "has no snapshot: the run has not begun, or it was lost"
     if role == "party":
         if snapshot["ended"]:
-            return _OVER
+            return OVER
         return f"holds round {snapshot['held']}" if snapshot["held"] >= 0 else "is about to begin"
-    return _OVER if snapshot["stage"] == "done" else f"asks for round {snapshot['round']}"
+    return OVER if snapshot["stage"] == "done" else f"asks for round {snapshot['round']}"
 
 
 def _check_states(sites: Sequence[SiteConfig]) -> None:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from dpsvm.cli.federating.cast import Cast
+from dpsvm.cli.federating.command import Command
 from dpsvm.cli.layout import line
-from dpsvm.cli.options import UsageError, help_page, parse
-from dpsvm.federation.charging import COORDINATOR, PARTY, Account
+from dpsvm.cli.options import UsageError
 from dpsvm.federation.config import SiteConfig
 from dpsvm.federation.coordinator import Coordinator
+from dpsvm.federation.custody import Custody
 from dpsvm.federation.in_process import InProcessRunner
 from dpsvm.federation.job import Job
 from dpsvm.federation.members import Shape, make_lead, make_member
@@ -19,7 +20,6 @@ from dpsvm.federation.party import Party
 from dpsvm.federation.site import Site
 from dpsvm.federation.store import FolderCopy, MemoryStore
 from dpsvm.privacy.accountant import Ledger
-from dpsvm.privacy.accounting import Event
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.release import Price
 from dpsvm.privacy.stream import KEY_BYTES, SecretStream
@@ -32,9 +32,17 @@ _BOUNDS = (
 _ROUNDING = 1e-12  # as a ledger allows
 
 
-def help_text() -> str:
-    """The help of the subcommand."""
-    return help_page(
+def _check(*words: str) -> None:
+    if len(words) == 2:
+        job, site = Job.load(words[0]), SiteConfig.load(words[1])
+        if job.parties != (site.name,):
+            print("\n".join(_own_side(job, words[0], site)))
+            return
+    print("\n".join(_all_sides(Cast.load(words, _USAGE))))
+
+
+COMMANDS = {
+    "check": Command(
         _USAGE,
         "Reads the files of a job and of all its sites, the coordinator's first, and goes "
         "through everything that a run checks: terms, tables, rows, sample ids, public bounds, "
@@ -44,35 +52,17 @@ def help_text() -> str:
         "digest of all the ids under a salt that they share (new-salt makes one). This tells "
         "whether they have the same samples. It is NOT private set intersection: it finds no "
         "common subset, and whoever has the salt can test a guessed list of ids.",
+        _check,
     )
+}
 
 
-def run(arguments: list[str]) -> None:
-    """Carry out the subcommand."""
-    _, words = parse(arguments, ())
-    if len(words) == 2:
-        job, site = Job.load(words[0]), SiteConfig.load(words[1])
-        if job.parties != (site.name,):
-            print("\n".join(_own_side(job, words[0], site)))
-            return
-    print("\n".join(_all_sides(Cast.load(words, _USAGE))))
-
-
-@dataclass(frozen=True)
-class _Cost:
+class _Cost(NamedTuple):
     """What a run costs a site in one role."""
 
     config: SiteConfig
-    site: Site
-    account: Account
+    custody: Custody
     price: Price | None
-
-    @property
-    def due(self) -> list[Event]:
-        """What is still to be charged."""
-        if self.price is None or self.account.charges:
-            return []
-        return [self.price.event]
 
 
 def _all_sides(cast: Cast) -> list[str]:
@@ -108,11 +98,10 @@ def rehearse(cast: Cast, owner: Site, parties: Sequence[Party]) -> list[str]:
     if turn.ended != "checked":
         raise ValueError(turn.reason)
     costs = [
-        _Cost(config, party.site, Account(job, party.site, PARTY), party.price)
+        _Cost(config, party.custody, party.price)
         for config, party in zip(cast.parties, parties, strict=True)
     ]
-    account = Account(job, owner, COORDINATOR)
-    costs.append(_Cost(cast.coordinator, owner, account, coordinator.price))
+    costs.append(_Cost(cast.coordinator, coordinator.custody, coordinator.price))
     return _cost_lines(job, costs)
 
 
@@ -133,15 +122,15 @@ def _own_side(job: Job, path: str, config: SiteConfig) -> list[str]:
         if network:
             shape = Shape(0, (site.rows,) * count, site.columns)
         member = make_member(job, job.place(config.name), site, shape, noise)
-        costs.append(_Cost(config, site, Account(job, site, PARTY), member.price))
-        Party(job, site, FolderCopy(config.state / "party", job.run))
+        party = Party(job, site, FolderCopy(config.state / "party", job.run))
+        costs.append(_Cost(config, party.custody, member.price))
         lines += [line("rows", site.rows), line("columns", ", ".join(site.features or ()))]
     if is_owner:
         site = config.owner(job)
-        width = max(1, costs[0].site.columns if costs else 1)
+        width = max(1, costs[0].custody.site.columns if costs else 1)
         lead = make_lead(job, site, Shape(site.rows, (width,) * count), noise)
-        costs.append(_Cost(config, site, Account(job, site, COORDINATOR), lead.price))
-        Coordinator(job, site, FolderCopy(config.state / "coordinator", job.run))
+        kept = FolderCopy(config.state / "coordinator", job.run)
+        costs.append(_Cost(config, Coordinator(job, site, kept).custody, lead.price))
         lines += [line("labels", f"of {site.rows} rows")] if site.labels is not None else []
     if site is not None:
         lines += _ids_lines(job, site, f"digest {site.digest()[:16]}" if site.ids else "")
@@ -195,16 +184,14 @@ def _cost_lines(job: Job, costs: Sequence[_Cost]) -> list[str]:
     for path in dict.fromkeys(os.path.realpath(one.config.ledger or "") for one in costs):
         shared = [one for one in costs if os.path.realpath(one.config.ledger or "") == path]
         names = ", ".join(dict.fromkeys(one.config.name for one in shared))
+        for one in shared:
+            one.custody.check(one.price)
         if shared[0].config.ledger is None:
-            for one in shared:
-                one.account.check(one.price)
             lines.append(line(f"budget of {names}", "no ledger"))
             continue
         with open(path, encoding="utf-8") as file:
             ledger = Ledger.from_json(file.read(), path)
-        for one in shared:
-            one.account.check(one.price)
-        spent = ledger.spent([event for one in shared for event in one.due])
+        spent = ledger.spent([event for one in shared for event in one.custody.due(one.price)])
         if spent > ledger.epsilon * (1 + _ROUNDING):
             raise ValueError(
                 f"{path}: run {job.run} charges this ledger {len(shared)} times, and it does not "

@@ -7,31 +7,13 @@ import os
 import secrets
 from contextlib import suppress
 
+from dpsvm.cli.federating.command import Command
 from dpsvm.cli.files import require_folder
-from dpsvm.cli.options import UsageError, help_page, parse
 
-_USAGE = "usage: dpsvm federation new-salt FILE"
 _BYTES = 32
 
 
-def help_text() -> str:
-    """The help of the subcommand."""
-    return help_page(
-        _USAGE,
-        "Writes a fresh random salt of 64 hexadecimal digits that only its owner may read; a "
-        "file that exists is left as it is. Hand the same salt to every site over a channel "
-        "that you trust, and to nobody else: salt_file in [data] names it. Sites compare a "
-        "digest of their ordered sample ids under this salt. That is NOT private set "
-        "intersection: whoever has the salt can test a guessed list of ids.",
-    )
-
-
-def run(arguments: list[str]) -> None:
-    """Carry out the subcommand."""
-    _, files = parse(arguments, ())
-    if len(files) != 1:
-        raise UsageError(f"one FILE is needed, got {len(files)}; {_USAGE}")
-    [path] = files
+def _new_salt(path: str) -> None:
     require_folder(path)
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -48,3 +30,17 @@ def run(arguments: list[str]) -> None:
             os.unlink(path)
         raise
     print(f"{path}: a new salt; hand it to every site, and to nobody else")
+
+
+COMMANDS = {
+    "new-salt": Command(
+        "usage: dpsvm federation new-salt FILE",
+        "Writes a fresh random salt of 64 hexadecimal digits that only its owner may read; a "
+        "file that exists is left as it is. Hand the same salt to every site over a channel "
+        "that you trust, and to nobody else: salt_file in [data] names it. Sites compare a "
+        "digest of their ordered sample ids under this salt. That is NOT private set "
+        "intersection: whoever has the salt can test a guessed list of ids.",
+        _new_salt,
+        needs=("one FILE is needed", 1, 1),
+    )
+}

@@ -1,62 +1,45 @@
-"""``dpsvm federation nvflare``: startup kits, a server with its sites, and jobs for them."""
+"""``dpsvm federation nvflare`` and ``export-nvflare``: kits, a server with its sites, and jobs."""
 
 from __future__ import annotations
 
+import math
 import signal
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
+from types import SimpleNamespace
 from typing import Any
 
 from dpsvm.cli.dispatch import dispatch
-from dpsvm.cli.options import Flag, UsageError, help_page, parse, whole
+from dpsvm.cli.federating.command import Command
+from dpsvm.cli.options import Flag, UsageError, help_page, one_operand, whole
 from dpsvm.federation.job import Job
+from dpsvm.federation.nvflare_export import export
 from dpsvm.federation.nvflare_runner import Federation, NVFlareRunner, prepare, provision
 
-_CALL = "dpsvm federation nvflare"
+_USAGE = "usage: dpsvm federation nvflare"
+_EXPORT = "usage: dpsvm federation export-nvflare JOB --output FOLDER"
 
 
-@dataclass(frozen=True)
-class _Action:
-    """One of the subcommands: what it takes, and what it does with that."""
-
-    operands: str
-    about: str
-    carry_out: Callable[..., None]  # of the operands, and the flags by name
-    flags: tuple[Flag, ...] = ()
-    engine: bool = True  # whether NVIDIA FLARE must be installed
-
-    def help_text(self) -> str:
-        """Its help."""
-        return help_page(self._usage, self.about, *([("", self.flags)] if self.flags else []))
-
-    def run(self, arguments: list[str]) -> None:
-        """Carry it out."""
-        values, operands = parse(arguments, self.flags)
-        wanted = self.operands.split()[1:]
-        some = "..." in self.operands and len(operands) > len(wanted)
-        if not some and len(operands) != len(wanted):
-            names = " and ".join(wanted)
-            raise UsageError(f"{names} are needed, got {len(operands)}; {self._usage}")
-        if self.engine and find_spec("nvflare") is None:
-            raise UsageError("NVIDIA FLARE is not installed: pip install 'dpsvm[nvflare]'")
-        try:
-            self.carry_out(*operands, **values)
-        except RuntimeError as error:
-            raise ValueError(str(error)) from error
-
-    @property
-    def _usage(self) -> str:
-        flags = " [flags]" if self.flags else ""
-        return f"usage: {_CALL} {self.operands}{flags}"
+@contextmanager
+def _engine() -> Iterator[None]:
+    """NVIDIA FLARE at work: it must be installed, and tells what fails as a RuntimeError."""
+    if find_spec("nvflare") is None:
+        raise UsageError("NVIDIA FLARE is not installed: pip install 'dpsvm[nvflare]'")
+    try:
+        yield
+    except RuntimeError as error:
+        raise ValueError(str(error)) from error
 
 
+@_engine()
 def _provision(folder: str, *sites: str, **where: Any) -> None:
     kits = provision(folder, sites, **where)
     print(f"{kits.server.parent}: kits of the server and of {', '.join(kits.sites)}")
 
 
+@_engine()
 def _start(folder: str) -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -69,6 +52,7 @@ def _start(folder: str) -> None:
     raise RuntimeError("a process has ended: console.log in its kit says why")
 
 
+@_engine()
 def _run(folder: str, job: str, *, dry: bool) -> None:
     def watch(status: str) -> None:
         print(status, flush=True)
@@ -82,9 +66,18 @@ def _run(folder: str, job: str, *, dry: bool) -> None:
     print(f"{outcome.ended}{reason}")
 
 
+def _export(*files: str, output: str | None) -> None:
+    path = one_operand(files, "JOB", _EXPORT)
+    if output is None:
+        raise UsageError(f"--output is required; {_EXPORT}")
+    job = Job.load(path)
+    export(job, output)
+    print(f"{output}: run {job.run} for NVIDIA FLARE")
+
+
 ACTIONS = {
-    "provision": _Action(
-        "provision FOLDER SITE...",
+    "provision": Command(
+        f"{_USAGE} provision FOLDER SITE... [flags]",
         "Makes startup kits with keys and certificates in FOLDER: of a server, of an admin and of "
         "every SITE, the file of a site. The first coordinates: the server gets its file too.",
         _provision,
@@ -92,36 +85,50 @@ ACTIONS = {
             Flag("--host", "host", "of the server", ("name",), str, default="localhost"),
             Flag("--port", "port", "of the server", ("n",), whole(1, 65535), default=8002),
         ),
+        ("FOLDER and SITE... are needed", 2, math.inf),
     ),
-    "prepare": _Action(
-        "prepare KIT SITE",
+    "prepare": Command(
+        f"{_USAGE} prepare KIT SITE",
         "Gives a startup kit that was made elsewhere its policy, and the file of its site.",
         prepare,
-        engine=False,
+        needs=("KIT and SITE are needed", 2, 2),
     ),
-    "start": _Action(
-        "start FOLDER",
+    "start": Command(
+        f"{_USAGE} start FOLDER",
         "Runs the server and all sites of FOLDER as processes on this machine, until Ctrl-C.",
         _start,
+        needs=("FOLDER are needed", 1, 1),
     ),
-    "run": _Action(
-        "run FOLDER JOB",
+    "run": Command(
+        f"{_USAGE} run FOLDER JOB [flags]",
         "Submits a job as the admin of FOLDER and waits for its end. The same line resumes a run "
         "that was interrupted.",
         _run,
         (Flag("--dry", "dry", "greet and rehearse only", default=False),),
+        ("FOLDER and JOB are needed", 2, 2),
     ),
 }
 
 
 def _help() -> str:
     return help_page(
-        f"usage: {_CALL} SUBCOMMAND ...",
+        f"{_USAGE} SUBCOMMAND ...",
         "Runs jobs of dpsvm federation by NVIDIA FLARE, with mutual TLS between the sites.",
         ("Subcommands", [Flag(name, name, one.about) for name, one in ACTIONS.items()]),
     )
 
 
-def run(arguments: list[str]) -> None:
-    """Carry out a subcommand, or print the help of one, or of all."""
+def _nvflare(arguments: list[str]) -> None:
     dispatch(arguments, ACTIONS, "subcommand", _help)
+
+
+COMMANDS = {
+    "nvflare": SimpleNamespace(run=_nvflare),  # help is that of its own subcommands
+    "export-nvflare": Command(
+        _EXPORT,
+        "Writes the folder of an NVIDIA FLARE job. It names classes of the dpsvm that every "
+        "site has installed, and ships no code and no data.",
+        _export,
+        (Flag("--output", "output", "the folder to write; required", ("folder",), str),),
+    ),
+}

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from dpsvm.cli.federating.cast import Cast
-from dpsvm.cli.options import Flag, UsageError, help_page, parse
+from dpsvm.cli.federating.command import Command
+from dpsvm.cli.options import Flag, UsageError
 from dpsvm.cli.outputs import check_outputs
 from dpsvm.data import atomic_write
 from dpsvm.federation.config import SiteConfig
 from dpsvm.federation.coordinator import Coordinator
 from dpsvm.federation.in_process import InProcessRunner
-from dpsvm.federation.job import Job, check_name
+from dpsvm.federation.job import Job
 from dpsvm.federation.models import load_model
 from dpsvm.federation.party import Party
 from dpsvm.federation.prediction import WARNING
@@ -24,30 +25,9 @@ from dpsvm.federation.store import MemoryStore
 from dpsvm.warnings import PrivacyLeakWarning
 
 _USAGE = "usage: dpsvm federation predict JOB SITE... --output FILE"
-FLAGS = (
-    Flag("--output", "output", "the file to write; required", ("file",), str),
-    Flag("-q", "quiet", "print nothing", default=False),
-)
 
 
-def help_text() -> str:
-    """The help of the subcommand."""
-    return help_page(
-        _USAGE,
-        "Predicts the samples of the [predict] files of all sites. The algorithm of JOB is "
-        '"predict", and its settings name the finished run: model = RUN. Beware: '
-        f"{WARNING}.\n\n"
-        "Writes a line for each sample, in the order of the ids: its id, if there are ids, a "
-        "comma, and its label, or its score in a regression. A node of a network has the whole "
-        "model and predicts by itself: give its SITE alone.",
-        ("", FLAGS),
-    )
-
-
-def run(arguments: list[str]) -> None:
-    """Carry out the subcommand."""
-    values, words = parse(arguments, FLAGS)
-    output = values["output"]
+def _predict(*words: str, output: str | None, quiet: bool) -> None:
     if output is None:
         raise UsageError(f"--output is required; {_USAGE}")
     if len(words) < 2:
@@ -63,18 +43,14 @@ def run(arguments: list[str]) -> None:
         ids, predicted = _together(job, Cast.load(words, _USAGE), output)
         said = "predicted by all parties together"
     _write(output, ids, predicted)
-    if not values["quiet"]:
+    if not quiet:
         print(f"{output}: {len(predicted)} samples, {said}")
 
 
 def _node_model(job: Job, site: SiteConfig) -> dict[str, Any] | None:
     """The model of a node; None if the site's part of the run is of another kind, or not there."""
-    run = check_name(job.settings.get("model"), "settings: model, the run that predicts,")
-    path = site.state / "party" / run / "model.json"
-    if not path.is_file():
-        return None
-    model = load_model(path.read_text(encoding="utf-8"), str(path))
-    return model if model["algorithm"] == "network" else None
+    model = site.model_if_finished(job)
+    return model if model is not None and model["algorithm"] == "network" else None
 
 
 def _alone(
@@ -87,7 +63,7 @@ def _alone(
     if site.predict is not None:
         read["data"] = str(site.predict.file)
     check_outputs(read, {"--output": output})
-    table = site.new_table(job)
+    table = site.table(job, labels=False, like=site.model(job))
     scores = table.columns @ np.asarray(model["weights"]) + model["intercept"]
     return table.ids, [model["classes"][int(score > 0)] for score in scores]
 
@@ -114,3 +90,21 @@ def _write(path: str, ids: Sequence[str] | None, predicted: Sequence[Any]) -> No
 
 def _shown(value: Any) -> str:
     return f"{value:.17g}" if isinstance(value, float) else str(value)
+
+
+COMMANDS = {
+    "predict": Command(
+        _USAGE,
+        "Predicts the samples of the [predict] files of all sites. The algorithm of JOB is "
+        '"predict", and its settings name the finished run: model = RUN. Beware: '
+        f"{WARNING}.\n\n"
+        "Writes a line for each sample, in the order of the ids: its id, if there are ids, a "
+        "comma, and its label, or its score in a regression. A node of a network has the whole "
+        "model and predicts by itself: give its SITE alone.",
+        _predict,
+        (
+            Flag("--output", "output", "the file to write; required", ("file",), str),
+            Flag("-q", "quiet", "print nothing", default=False),
+        ),
+    )
+}

@@ -9,36 +9,27 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from dpsvm.cli.federating.cast import Cast
-from dpsvm.cli.options import Flag, UsageError, help_page, parse
+from dpsvm.cli.federating.command import RESUME, Command
+from dpsvm.cli.options import UsageError
 
 _USAGE = "usage: dpsvm federation run-mpi JOB SITE... [--resume]"
 _MODULE = "dpsvm.federation.mpi"
 _ADVICE = "pip install 'dpsvm[mpi]'"
 _GRACE = 0.4  # seconds for mpirun to end after Ctrl-C, and again after a signal
-FLAGS = (Flag("--resume", "resume", "go on with a run that was interrupted", default=False),)
 
 
-def help_text() -> str:
-    """The help of the subcommand."""
-    return help_page(
-        _USAGE,
-        "Runs a job by mpirun: one process for the coordinator, whose SITE is the first, and "
-        "one for each party. It is for the machines of one organisation: every process may "
-        "read the files of its own site only, but MPI does not know who is who.",
-        ("", FLAGS),
-    )
-
-
-def run(arguments: list[str]) -> None:
-    """Carry out the subcommand."""
-    values, words = parse(arguments, FLAGS)
+def _run_mpi(*words: str, resume: bool) -> None:
     cast = Cast.load(words, _USAGE)
-    command = mpi_command(cast, resume=values["resume"])
-    if values["resume"]:
-        cast.require_begun()
-    else:
-        cast.refuse_begun(f"{cast.resume_command('run-mpi')} --resume")
-    code = _run(command, cast)
+    command = mpi_command(cast, resume=resume)
+    again = f"{cast.resume_command('run-mpi')} --resume"
+    cast.check_begun(resume=resume, again=again)
+    with subprocess.Popen(command) as process:
+        try:
+            code = process.wait()
+        except KeyboardInterrupt:
+            _end(process)  # a terminal has sent Ctrl-C to mpirun as well
+            print(f"dpsvm federation: {again} goes on with it", file=sys.stderr)
+            raise
     if code != 0:
         raise ValueError(f"run {cast.job.run} has not ended: mpirun gave exit code {code}")
 
@@ -56,17 +47,6 @@ def mpi_command(cast: Cast, *, resume: bool) -> list[str]:
     return [mpirun, "-n", count, *python, *(["--resume"] if resume else [])]
 
 
-def _run(command: list[str], cast: Cast) -> int:
-    with subprocess.Popen(command) as process:
-        try:
-            return process.wait()
-        except KeyboardInterrupt:
-            _end(process)  # a terminal has sent Ctrl-C to mpirun as well
-            again = f"{cast.resume_command('run-mpi')} --resume"
-            print(f"dpsvm federation: {again} goes on with it", file=sys.stderr)
-            raise
-
-
 def _end(process: subprocess.Popen[bytes]) -> None:
     for harder in (process.terminate, process.kill):
         try:
@@ -74,3 +54,15 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             return
         except subprocess.TimeoutExpired:
             harder()
+
+
+COMMANDS = {
+    "run-mpi": Command(
+        _USAGE,
+        "Runs a job by mpirun: one process for the coordinator, whose SITE is the first, and "
+        "one for each party. It is for the machines of one organisation: every process may "
+        "read the files of its own site only, but MPI does not know who is who.",
+        _run_mpi,
+        (RESUME,),
+    )
+}

@@ -1,84 +1,80 @@
-"""``dpsvm federation simulate``: all the sites of a job on this machine, with their own disks."""
+"""``dpsvm federation simulate`` and ``resume``: all the sites of a job on this machine."""
 
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from dpsvm._version import __version__
-from dpsvm.cli.federating.baseline import Baseline, baseline
 from dpsvm.cli.federating.cast import Cast
 from dpsvm.cli.federating.check import rehearse
+from dpsvm.cli.federating.command import RESUME, Command
 from dpsvm.cli.interrupt import prompt_interrupt
 from dpsvm.cli.layout import line, table
-from dpsvm.cli.options import Flag, UsageError, help_page, parse
+from dpsvm.cli.options import Flag, UsageError
 from dpsvm.cli.outputs import check_outputs
 from dpsvm.data import atomic_write
-from dpsvm.federation.coordinator import Coordinator, Turn
+from dpsvm.federation.coordinator import Coordinator
 from dpsvm.federation.in_process import InProcessRunner
-from dpsvm.federation.job import Job
-from dpsvm.federation.members import settings_of_job
+from dpsvm.federation.members import Finished, local_model, settings_of_job
 from dpsvm.federation.models import load_model
 from dpsvm.progress import runs_progress
 from dpsvm.report.plain_json import dumps
 
 _NAME = "dpsvm federation"
-_USAGE = "usage: dpsvm federation simulate JOB SITE... [flags]"
+_SIMULATE = "usage: dpsvm federation simulate JOB SITE... [flags]"
+_RESUME = "usage: dpsvm federation resume JOB SITE... [flags]"
 _SHOWN = 20  # rounds that are printed
 _OUTSIDE = (
     "the model made alone, and losses on rows, are without noise: outside the guarantee of this "
     "private run, and not to be shown to others"
 )
-OUTPUT_FLAGS = (
-    Flag("--json", "json", "write the metrics of every round and the result", ("file",), str),
-    Flag("-q", "quiet", "print nothing", default=False),
-)
-FLAGS = (
-    Flag("--resume", "resume", "go on with a run that was interrupted", default=False),
-    *OUTPUT_FLAGS,
-)
 
 
-def help_text() -> str:
-    """The help of the subcommand."""
-    return help_page(
-        _USAGE,
-        "Runs a job to its end with all of its sites in one process. Each site has its own "
-        "data, ledger and state folder, as across organisations: budgets are charged, and "
-        "snapshots and models are kept. The first SITE is the coordinator's. Prints metrics of "
-        "the rounds, budgets before and after, the guarantee, and beside the joint model what "
-        "the label owner would have had from its own columns without the others.",
-        ("", FLAGS),
-    )
-
-
-def run(arguments: list[str]) -> None:
-    """Carry out the subcommand."""
-    values, words = parse(arguments, FLAGS)
-    simulate(words, _USAGE, **values)
-
-
-def simulate(
-    words: Sequence[str], usage: str, *, resume: bool, json: str | None, quiet: bool
-) -> None:
-    """Run a job, or go on with it."""
+def _simulate(usage: str, *words: str, resume: bool, json: str | None, quiet: bool) -> None:
     cast = Cast.load(words, usage)
     if cast.job.algorithm == "predict":
         raise UsageError(f"{cast.job_path} predicts: dpsvm federation predict carries it out")
     check_outputs(cast.files(), {"--json": json})
-    if resume:
-        cast.require_begun()
-    else:
-        cast.refuse_begun(cast.resume_command())
+    cast.check_begun(resume=resume, again=cast.resume_command())
     found = _run(cast, quiet=quiet)
     if json is not None:
         with atomic_write(json) as file:
             file.write(dumps(found.record()))
     if not quiet:
         print("\n".join(found.lines()))
+
+
+@dataclass(frozen=True)
+class _Baseline:
+    """The joint model and one made alone, by the same figures."""
+
+    alone: str  # whose
+    joint: dict[str, float]
+    local: dict[str, float]
+
+
+def _baseline(
+    cast: Cast, history: Sequence[dict[str, Any]], result: dict[str, Any]
+) -> _Baseline | None:
+    """The joint model beside a local one; None where a label owner has no columns."""
+    job, owner = cast.job, cast.coordinator
+    network = job.algorithm == "network"
+    if not network and (owner.source is None or not history):
+        return None
+    sites = cast.parties if network else [owner]
+    tables = {site.name: site.table(job, labels=True) for site in sites}
+    if not all(table.columns.shape[1] for table in tables.values()):
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the run has said it all
+        joint, local = local_model(Finished(job, tables, history, result))
+    return _Baseline("a node alone, on average" if network else f"{owner.name} alone", joint, local)
 
 
 @dataclass(frozen=True)
@@ -89,9 +85,8 @@ class _Outcome:
     history: list[dict[str, Any]]
     result: dict[str, Any]
     reason: str | None
-    before: dict[str, float | None]
-    after: dict[str, float | None]
-    beside: Baseline | None
+    budgets: dict[str, dict[str, Any]]  # "before" and "after", by site
+    beside: _Baseline | None
 
     def record(self) -> dict[str, Any]:
         """All of it, for a file."""
@@ -103,10 +98,7 @@ class _Outcome:
             "digest": job.digest,
             "history": self.history,
             "result": {name: one for name, one in self.result.items() if name != "history"},
-            "budgets": {
-                name: {"before": self.before[name], "after": self.after[name]}
-                for name in self.before
-            },
+            "budgets": self.budgets,
             "beside": None if self.beside is None else asdict(self.beside),
             "outside_guarantee": ["beside"] if private else [],
         }
@@ -120,12 +112,11 @@ class _Outcome:
             line("ended", f"{ended}{'' if self.reason is None else f'; {self.reason}'}"),
             line("guarantee", result["guarantee"] or "none: this run is not private"),
         ]
-        for name, before in self.before.items():
-            after = self.after[name]
-            text = f"epsilon = {before} was left, {after} now"
-            if before is not None and after is not None:
-                text = f"epsilon = {before:g} was left, {after:g} now"
-            lines.append(line(f"budget of {name}", "no ledger" if before is None else text))
+        for name, budget in self.budgets.items():
+            text = "no ledger"
+            if budget["before"] is not None:
+                text = "epsilon = {before:g} was left, {after:g} now".format(**budget)
+            lines.append(line(f"budget of {name}", text))
         return [*lines, "", *_rounds_table(self.history), "", *self._beside_lines()]
 
     def _beside_lines(self) -> list[str]:
@@ -155,30 +146,21 @@ def _run(cast: Cast, *, quiet: bool) -> _Outcome:
         with _interruptible(cast, coordinator, writing):
             if coordinator.round < 0:
                 rehearse(cast, coordinator.site, parties)  # so that no party pays for a refusal
-            turn = _watched(InProcessRunner(parties), coordinator, cast.job, quiet=quiet)
+            rounds = int(settings_of_job(cast.job).rounds)
+            with runs_progress("rounds", rounds, not quiet) as tick:
+                for _ in coordinator.history:
+                    tick()  # those before an interrupt
+                turn = InProcessRunner(parties).run(coordinator, lambda metrics: tick())
             writing.busy = False
             if turn.ended != "done":
                 begun = f"; once that is mended, {cast.resume_command()} goes on with it"
                 raise ValueError(f"the run stopped: {turn.reason}{begun if cast.kept() else ''}")
-            text = coordinator.store.read("result.json")
+            history, text = coordinator.history, coordinator.store.read("result.json")
             result = load_model(text or "", "result.json")
-            return _Outcome(
-                cast,
-                coordinator.history,
-                result,
-                turn.reason,
-                before,
-                cast.budgets(),
-                baseline(cast, coordinator.history, result),
-            )
-
-
-def _watched(runner: InProcessRunner, coordinator: Coordinator, job: Job, *, quiet: bool) -> Turn:
-    """Run to the end, or to what stops it, with a bar on a terminal."""
-    with runs_progress("rounds", rounds_of(job), not quiet) as tick:
-        for _ in coordinator.history:
-            tick()  # those before an interrupt
-        return runner.run(coordinator, lambda metrics: tick())
+            after = cast.budgets()
+            budgets = {name: {"before": before[name], "after": after[name]} for name in before}
+            beside = _baseline(cast, history, result)
+            return _Outcome(cast, history, result, turn.reason, budgets, beside)
 
 
 class _Writing:
@@ -211,15 +193,6 @@ def _interruptible(cast: Cast, coordinator: Coordinator, writing: _Writing) -> I
         raise
 
 
-def rounds_of(job: Job) -> int:
-    """The most rounds that a run can take.
-
-    >>> rounds_of(Job("r", "sharing", ("a",), "a", {"rounds": 7}))
-    7
-    """
-    return int(settings_of_job(job).rounds)
-
-
 def _rounds_table(history: Sequence[dict[str, Any]]) -> list[str]:
     """Rounds evenly spread, the first and the last among them."""
     if not history:
@@ -233,3 +206,29 @@ def _rounds_table(history: Sequence[dict[str, Any]]) -> list[str]:
 
 def _shown(value: Any) -> str:
     return f"{value:.5g}" if isinstance(value, float) else str(value)
+
+
+_OUTPUT = (
+    Flag("--json", "json", "write the metrics of every round and the result", ("file",), str),
+    Flag("-q", "quiet", "print nothing", default=False),
+)
+COMMANDS = {
+    "simulate": Command(
+        _SIMULATE,
+        "Runs a job to its end with all of its sites in one process. Each site has its own "
+        "data, ledger and state folder, as across organisations: budgets are charged, and "
+        "snapshots and models are kept. The first SITE is the coordinator's. Prints metrics of "
+        "the rounds, budgets before and after, the guarantee, and beside the joint model what "
+        "the label owner would have had from its own columns without the others.",
+        partial(_simulate, _SIMULATE),
+        (RESUME, *_OUTPUT),
+    ),
+    "resume": Command(
+        _RESUME,
+        "Goes on with a run of dpsvm federation simulate that was interrupted, from the last "
+        "round that all sites hold, to the very model of a run without the interrupt. Nothing "
+        "is charged twice.",
+        partial(_simulate, _RESUME, resume=True),
+        _OUTPUT,
+    ),
+}

@@ -1,4 +1,4 @@
-"""``dpsvm federation status``: what a site keeps of its runs."""
+"""``dpsvm federation status`` and ``abort``: what a site keeps of its runs, and one it gives up."""
 
 from __future__ import annotations
 
@@ -6,37 +6,26 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dpsvm.cli.federating.cast import ROLES, budget_of, progress_words
+from dpsvm._streams import atomic_write
+from dpsvm.cli.federating.cast import OVER, ROLES, budget_of, progress_words, words_of
+from dpsvm.cli.federating.command import Command
 from dpsvm.cli.layout import line
-from dpsvm.cli.options import UsageError, help_page, parse
+from dpsvm.cli.options import Flag, UsageError
 from dpsvm.federation.config import SiteConfig
 from dpsvm.federation.job import check_name
-from dpsvm.federation.store import FolderCopy, StoreError
+from dpsvm.federation.store import FolderCopy, RunFolder, StoreError
 from dpsvm.privacy.accountant import Charge
 from dpsvm.privacy.accounting import epsilon_of
 
-_USAGE = "usage: dpsvm federation status SITE [RUN]"
 _LABEL = "federation run "
+_REASON = Flag(
+    "--reason", "reason", "told to whoever asks", ("text",), str, default="by its operator"
+)
 
 
-def help_text() -> str:
-    """The help of the subcommand."""
-    return help_page(
-        _USAGE,
-        "Prints every run of a site, or one: in which role, the last round that it holds, "
-        "whether it has ended, its files, what it was charged, and the budget that is left. "
-        "Only reads, also while a process has the run. The exit code is 2 if anything that is "
-        "kept is broken.",
-    )
-
-
-def run(arguments: list[str]) -> None:
-    """Carry out the subcommand."""
-    _, words = parse(arguments, ())
-    if len(words) not in (1, 2):
-        raise UsageError(f"SITE is needed, and a RUN if one is meant, got {len(words)}; {_USAGE}")
-    view = _View(SiteConfig.load(words[0]))
-    only = None if len(words) == 1 else check_name(words[1], "RUN")
+def _status(site_path: str, run: str | None = None) -> None:
+    view = _View(SiteConfig.load(site_path))
+    only = None if run is None else check_name(run, "RUN")
     names = view.runs() if only is None else [only]
     lines = [line("site", view.site.name), line("state", view.site.state)]
     for name in names:
@@ -93,11 +82,7 @@ class _View:
     def _words(self, role: str, folder: Path) -> str:
         try:
             copy = FolderCopy(folder.parent, folder.name)
-            snapshot, aborted = copy.load(), copy.read("aborted")
-            if snapshot is None:
-                words = "has no snapshot: the run has not begun, or it was lost"
-            else:
-                words = progress_words(role, snapshot)
+            words, aborted = progress_words(role, copy.load()), copy.read("aborted")
         except StoreError as error:
             self.broken.append(str(error))
             return "keeps a broken snapshot"
@@ -121,3 +106,50 @@ class _View:
 
 def _folders(path: Path) -> list[Path]:
     return [one for one in path.iterdir() if one.is_dir()] if path.is_dir() else []
+
+
+def _abort(site_path: str, run: str, *, reason: str) -> None:
+    site, name = SiteConfig.load(site_path), check_name(run, "RUN")
+    folders = [site.state / role / name for role in ROLES]
+    folders = [folder for folder in folders if folder.is_dir()]
+    if not folders:
+        raise UsageError(f"{site.name} keeps nothing of a run {name}")
+    open_ones = [folder for folder in folders if words_of(folder.parent.name, folder) != OVER]
+    if not open_ones:
+        raise UsageError(f"run {name} is over at {site.name}: there is nothing to give up")
+    for folder in open_ones:
+        with atomic_write(folder / "aborted") as file:
+            file.write(f"{' '.join(reason.split())}\n")
+        if _is_busy(folder):
+            print(f"{folder}: another process has this run; it is refused once that has ended")
+    print(f"run {name} is given up at {site.name}; what it was charged stands")
+
+
+def _is_busy(folder: Path) -> bool:
+    try:
+        RunFolder(folder.parent, folder.name).close()
+    except StoreError:
+        return True
+    return False
+
+
+COMMANDS = {
+    "status": Command(
+        "usage: dpsvm federation status SITE [RUN]",
+        "Prints every run of a site, or one: in which role, the last round that it holds, "
+        "whether it has ended, its files, what it was charged, and the budget that is left. "
+        "Only reads, also while a process has the run. The exit code is 2 if anything that is "
+        "kept is broken.",
+        _status,
+        needs=("SITE is needed, and a RUN if one is meant", 1, 2),
+    ),
+    "abort": Command(
+        "usage: dpsvm federation abort [--reason text] SITE RUN",
+        "Gives up a run at a site, for good: the site refuses it from then on. What the run "
+        "was charged stands, since what was sent cannot be taken back. Other sites are not "
+        "told: their coordinator finds that this one refuses.",
+        _abort,
+        (_REASON,),
+        needs=("SITE and RUN are needed", 2, 2),
+    ),
+}
