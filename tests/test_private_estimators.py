@@ -328,9 +328,9 @@ class TestAccountant:
 
     def test_a_tolerance_out_of_reach_releases_nothing(self, blobs: Any) -> None:
         accountant = BudgetAccountant(1.0, 1e-5)
-        model = PrivateSVC(tol=1e-17, accountant=accountant, **PUBLIC)
+        model = PrivateSVC(tol=1e-12, accountant=accountant, **PUBLIC)
         with pytest.raises(CertificateError):
-            model.fit(*blobs)
+            model.fit(*(np.concatenate([part] * 50) for part in blobs))
         assert len(accountant.charges) == 1
 
     def test_bad_data_are_refused_before_any_charge(self, blobs: Any) -> None:
@@ -482,8 +482,8 @@ class TestBadInput:
             ("classes", [0, 0], "twice"),
             ("classes", [0.0, math.nan], "finite"),
             ("class_weight", "balanced", "measured from the data"),
-            ("class_weight", {0: -1.0}, "positive and finite, got -1.0"),
-            ("class_weight", {0: math.inf}, "positive and finite, got inf"),
+            ("class_weight", {0: -1.0}, "class_weight must be from .* got -1.0"),
+            ("class_weight", {0: math.inf}, "class_weight must be from .* got inf"),
             ("class_weight", {5: 1.0}, "label 5"),
             ("gamma", "scale", "gamma must be a public number, got 'scale'"),
             ("gamma", "auto", "gamma must be a public number, got 'auto'"),

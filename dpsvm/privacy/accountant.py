@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -79,8 +80,10 @@ class Ledger:
         if epsilon is None:
             raise ValueError("epsilon must be given: a budget has no default")
         limit = math.inf if epsilon == math.inf else check_epsilon(epsilon)
-        number = check_delta(delta) if delta else 0.0
-        relation = check_neighbouring(neighbouring or NEIGHBOURING[0])
+        number = 0.0 if delta is None or delta == 0 else check_delta(delta)
+        relation = check_neighbouring(NEIGHBOURING[0] if neighbouring is None else neighbouring)
+        if adaptive is not None and not isinstance(adaptive, bool):
+            raise ValueError(f"adaptive must be True or False, got {adaptive!r}")
         return cls(limit, number, relation, bool(adaptive), charges)
 
     def spent(self, more: Sequence[Event] = ()) -> float:
@@ -108,11 +111,21 @@ class Ledger:
             content = json.loads(text)
             if content["format"] != FORMAT:
                 raise ValueError(f"its format is {content['format']!r}, not {FORMAT!r}")
+            if not isinstance(content["charges"], list):
+                raise ValueError(f"charges must be a list, got {content['charges']!r}")
             charges = tuple(_charge(line) for line in content["charges"])
-            if content["epsilon"] == "inf":
-                content["epsilon"] = math.inf
             names = ("epsilon", "delta", "neighbouring", "adaptive")
-            return cls.of(**{name: content[name] for name in names}, charges=charges)
+            budget = {name: content[name] for name in names}
+            for name, value in budget.items():
+                if (
+                    value is None or value == math.inf
+                ):  # JSON has no infinity: a budget writes "inf"
+                    raise ValueError(f"{name} must not be {value!r}")
+            if budget["epsilon"] == "inf":
+                budget["epsilon"] = math.inf
+            return cls.of(**budget, charges=charges)
+        except RecursionError:
+            raise ValueError(f"{path}: not a privacy ledger: it is nested too deeply") from None
         except (ValueError, KeyError, TypeError) as error:
             reason = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else error
             raise ValueError(f"{path}: not a privacy ledger: {reason}") from error
@@ -221,9 +234,9 @@ class BudgetAccountant:
         4 x epsilon = 0.3 does not fit: 0 of 1 is spent (delta = 0)
         """
         self._require_open()
-        if times < 1:
-            raise ValueError(f"times must be at least 1, got {times!r}")
-        self._check(self._store.read(), [_event(event, delta)] * times, neighbouring)
+        if not isinstance(times, Integral) or times < 1:
+            raise ValueError(f"times must be a whole number from 1 on, got {times!r}")
+        self._check(self._store.read(), [_event(event, delta)] * int(times), neighbouring)
 
     def spend(
         self,
@@ -378,6 +391,8 @@ class _File:
             raise FileNotFoundError(
                 f"{self.path}: no such ledger; create=True begins a new one"
             ) from None
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{self.path}: not a privacy ledger: {error}") from error
         return Ledger.from_json(text, str(self.path))
 
     def update(self, change: Callable[[Ledger], Ledger]) -> None:

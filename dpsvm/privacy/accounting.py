@@ -31,13 +31,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import log_ndtr
 
 from dpsvm._arrays import Array
-from dpsvm.privacy.guarantee import check_delta, check_epsilon
+from dpsvm.privacy.guarantee import check_delta, check_epsilon, check_positive
+from dpsvm.privacy.rounding import RANGE
 
 ORDERS: tuple[float, ...] = (
     *(1 + k / 100 for k in range(2, 100)),
@@ -46,6 +48,14 @@ ORDERS: tuple[float, ...] = (
     *(2.0**k for k in range(6, 21)),
 )
 """The orders of Renyi divergence that are tried."""
+
+
+def _mu(value: Any) -> float:
+    """A finite number above 0 whose square is one too."""
+    number = check_positive(value, "mu")
+    if number > RANGE[1]:
+        raise ValueError(f"mu must be at most {RANGE[1]:g}, got {number!r}")
+    return number
 
 
 @dataclass(frozen=True)
@@ -59,7 +69,7 @@ class Pure:
     epsilon: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
+        object.__setattr__(self, "epsilon", check_positive(self.epsilon, "epsilon"))
 
     def rdp(self, orders: ArrayLike) -> Array:
         """Renyi divergences of randomised response, the worst of all epsilon-private releases."""
@@ -81,7 +91,7 @@ class Approximate:
     delta: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
+        object.__setattr__(self, "epsilon", check_positive(self.epsilon, "epsilon"))
         object.__setattr__(self, "delta", check_delta(self.delta))
 
 
@@ -96,7 +106,7 @@ class Gaussian:
     mu: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mu", check_epsilon(self.mu, "mu"))
+        object.__setattr__(self, "mu", _mu(self.mu))
 
     def rdp(self, orders: ArrayLike) -> Array:
         """Renyi divergences of two Gaussians that lie mu standard deviations apart."""
@@ -114,7 +124,7 @@ class ZCdp:
     rho: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rho", check_epsilon(self.rho, "rho"))
+        object.__setattr__(self, "rho", check_positive(self.rho, "rho"))
 
     def rdp(self, orders: ArrayLike) -> Array:
         """Its Renyi divergences, by definition."""
@@ -145,7 +155,7 @@ class Folded:
     parts: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mu", check_epsilon(self.mu, "mu"))
+        object.__setattr__(self, "mu", _mu(self.mu))
         if not 0 <= self.offset < math.inf:
             raise ValueError(f"offset must be a finite number from 0 on, got {self.offset!r}")
         for name in ("choices", "parts"):

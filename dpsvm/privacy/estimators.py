@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -23,12 +22,15 @@ from dpsvm.privacy.methods import METHODS, Mechanism, Setup, calibrate
 from dpsvm.privacy.plan import PrivacyPlan, automatic_C, noise_of
 from dpsvm.privacy.preparation import Preparation, RandomFourierFeatures, clip_rows
 from dpsvm.privacy.release import Price, PrivateEstimator, Release, tell
+from dpsvm.privacy.rounding import RANGE
 from dpsvm.rows import core_rows
 
 _WITHHELD = (
     "iteration counts, gradient norms, objective values, training scores, the number of rows "
     "shortened to data_norm"
 )
+
+_SCALE = Interval(Real, *RANGE, closed="both")
 
 
 class BasePrivateClassifier(PrivateEstimator, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -37,18 +39,18 @@ class BasePrivateClassifier(PrivateEstimator, ClassifierMixin, BaseEstimator):  
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "method": [one_of(*METHODS)],
         "kernel": [one_of("linear", "rbf")],
-        "gamma": [Interval(Real, 0, None, closed="neither"), None],
-        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "gamma": [_SCALE, None],
+        "n_components": [Interval(Integral, 1, 2**31 - 1, closed="both")],
         "feature_seed": [Interval(Integral, 0, None, closed="left")],
         "data_norm": [Interval(Real, 1e-150, 1e150, closed="both")],
         "C": [Interval(Real, 1e-150, 1e150, closed="both"), one_of("auto")],
         "fit_intercept": ["boolean"],
-        "intercept_scaling": [Interval(Real, 1e-100, 1e100, closed="both")],
+        "intercept_scaling": [_SCALE],
         "class_weight": [dict, None],
         "neighbouring": [one_of(*OF_RECORDS), None],
-        "n_steps": [Interval(Integral, 1, None, closed="left")],
-        "batch_rate": [Interval(Real, 0, 1, closed="right")],
-        "tol": [Interval(Real, 0, None, closed="neither")],
+        "n_steps": [Interval(Integral, 1, 2**31 - 1, closed="both")],
+        "batch_rate": [Interval(Real, 1e-12, 1, closed="both")],
+        "tol": [Interval(Real, 1e-12, 1, closed="both")],
         "accountant": [BudgetAccountant, None],
     }
 
@@ -128,10 +130,10 @@ class BasePrivateClassifier(PrivateEstimator, ClassifierMixin, BaseEstimator):  
         preparation = self._preparation_for(n_features)
         mechanism = self._mechanism(preparation.dimension(n_features), len(classes))
         release = self._release(mechanism, classes)
-        noise = release.charge()
+        prepared = preparation(core_rows(rows))
         signs = _signs(codes, len(classes))
         weights = self._class_weights(classes)[0][codes]
-        released = mechanism.release(preparation(core_rows(rows)), signs, weights, noise)
+        released = mechanism.release(prepared, signs, weights, release.charge())
         self._keep(released, classes, preparation, mechanism)
         tell(self, release)
         return self
@@ -266,8 +268,10 @@ class BasePrivateClassifier(PrivateEstimator, ClassifierMixin, BaseEstimator):  
         for label, weight in given.items():
             if label not in known:
                 raise ValueError(f"class_weight has the label {label!r}, which is not in classes")
-            if not isinstance(weight, Real) or not 0 < weight < math.inf:
-                raise ValueError(f"class_weight must be positive and finite, got {weight!r}")
+            if not isinstance(weight, Real) or not RANGE[0] <= weight <= RANGE[1]:
+                raise ValueError(
+                    f"class_weight must be from {RANGE[0]:g} to {RANGE[1]:g}, got {weight!r}"
+                )
         weights = np.array([float(given.get(label, 1.0)) for label in classes.tolist()])
         return weights / weights.max(), float(weights.max())
 
@@ -442,7 +446,7 @@ default="objective-gaussian"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BasePrivateClassifier._parameter_constraints,
         "loss": [one_of(*LOSSES)],
-        "width": [Interval(Real, 0, None, closed="neither")],
+        "width": [_SCALE],
     }
 
     def __init__(

@@ -12,6 +12,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from dpsvm.privacy.rounding import RANGE
+
 NEIGHBOURING = ("add-remove", "replace", "column", "row", "features")
 """What may differ between neighbouring data: a record more or less, another record in the place
 of one, one feature column of one party, what one party holds of one row, labels public, or all the
@@ -47,19 +49,33 @@ class Guarantee:
         return f"epsilon = {self.epsilon:g}{delta} ({self.neighbouring}){alone}{seeded}"
 
 
-def check_epsilon(value: Any, name: str = "epsilon") -> float:
-    """Return a finite epsilon above 0 as a float.
+def check_positive(value: Any, name: str) -> float:
+    """Return a finite number above 0 as a float.
 
-    >>> check_epsilon(1)
-    1.0
-    >>> check_epsilon(float("nan"))
+    >>> check_positive(float("nan"), "mu")
     Traceback (most recent call last):
     ...
-    ValueError: epsilon must be a finite number above 0, got nan
+    ValueError: mu must be a finite number above 0, got nan
     """
     number = _number(value)
     if number is None or not 0 < number < math.inf:
-        raise ValueError(f"{name} must be a finite number above 0, got {value!r}")
+        raise ValueError(f"{name} must be a finite number above 0, got {_shown(value)}")
+    return number
+
+
+def check_epsilon(value: Any, name: str = "epsilon") -> float:
+    """Return an epsilon as a float, one whose noise neither overflows nor vanishes.
+
+    >>> check_epsilon(1)
+    1.0
+    >>> check_epsilon(5e-324)
+    Traceback (most recent call last):
+    ...
+    ValueError: epsilon must be from 1e-100 to 1e+100, got 5e-324
+    """
+    number = check_positive(value, name)
+    if not RANGE[0] <= number <= RANGE[1]:
+        raise ValueError(f"{name} must be from {RANGE[0]:g} to {RANGE[1]:g}, got {value!r}")
     return number
 
 
@@ -76,7 +92,7 @@ def check_delta(value: Any, name: str = "delta") -> float:
     number = _number(value)
     if number is None or not 0 < number < 1:
         raise ValueError(
-            f"{name} must be a number between 0 and 1, neither included, got {value!r}"
+            f"{name} must be a number between 0 and 1, neither included, got {_shown(value)}"
         )
     return number
 
@@ -97,10 +113,19 @@ def check_neighbouring(value: Any, known: tuple[str, ...] = NEIGHBOURING) -> str
     return str(value)
 
 
+def _shown(value: Any) -> str:
+    """The value, as far as a line holds it."""
+    try:
+        text = repr(value)
+    except ValueError:  # of an integer of thousands of digits
+        text = "a number of thousands of digits"
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
 def _number(value: Any) -> float | None:
     if isinstance(value, (bool, str, bytes)):
         return None
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None

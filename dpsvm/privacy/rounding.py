@@ -51,4 +51,8 @@ def to_grid(values: ArrayLike, grid: float) -> Array:
     """
     if not 0 < grid < math.inf:
         raise ValueError(f"grid must be a finite number above 0, got {grid!r}")
-    return np.asarray(np.round(np.asarray(values, np.float64) / grid) * grid)
+    found = np.asarray(values, np.float64)
+    with np.errstate(over="ignore"):
+        steps = np.round(found / grid)
+    # A number of more steps than there are floats is on the grid, whose step is a power of two.
+    return np.asarray(np.where(np.isfinite(steps), steps * grid, found))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dpsvm._arrays import Array
+from dpsvm.privacy.preparation import row_norms
 
 
 class Columns:
@@ -71,7 +72,7 @@ class Columns:
 
     def squares(self) -> Array:
         """The squared norm of every column: the diagonal of D'D."""
-        return self._norms(0) ** 2
+        return row_norms(self.transpose) ** 2
 
     def scaled(self, factors: Array) -> Columns:
         """The columns, each times a factor."""
@@ -81,16 +82,12 @@ class Columns:
 
     def row_norms(self) -> Array:
         """The norm of every sample's row, a constant column included."""
-        return self._norms(1)
+        return row_norms(self.matrix)
 
     def column_norms(self) -> Array:
         """The norm of every feature's column, a constant column left out."""
-        norms = self._norms(0)
+        norms = row_norms(self.transpose)
         return norms[:-1] if self.constant else norms
-
-    def _norms(self, axis: int) -> Array:
-        squares = self.matrix * self.matrix
-        return np.sqrt(np.asarray(squares.sum(axis=axis), dtype=np.float64).ravel())
 
 
 def predicted(columns: Sequence[Columns], weights: Iterable[Array]) -> Array:
