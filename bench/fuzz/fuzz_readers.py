@@ -63,9 +63,9 @@ def read_data(path: Path, *, precomputed: bool = False) -> None:
 
 
 def read_model(path: Path) -> None:
-    from dpsvm.svm import model_file
+    from dpsvm import Model
 
-    model = model_file.read(path)
+    model = Model.read(path)
     model.predict(np.eye(4) if model.serials is None else np.ones((2, 8)))
 
 
