@@ -23,6 +23,7 @@ from dpsvm.svm.selectors import DEFAULT, SELECTORS
 
 _USAGE = "usage: dpsvm audit [flags] FILE"
 _DENSE_ENTRIES = 1 << 22  # up to this size a dense copy is smaller trouble than sparse rows
+_KEYWORDS = {"seed": "random_state", "jobs": "n_jobs", "resume": "resume_path"}  # of audit()
 _PRIVATE_TOO = ("kernel", "gamma", "C")
 _PAPERS = "is claimed by the paper, not a guarantee"
 
@@ -66,7 +67,7 @@ def run(arguments: list[str]) -> None:
     asked, machine, private, written = (
         {flag.name: values[flag.name] for flag in flags} for flags in groups
     )
-    files = {"--json": written["json"], "--plot": written["plot"], "--resume": asked["resume_path"]}
+    files = {"--json": written["json"], "--plot": written["plot"], "--resume": asked["resume"]}
     check_outputs({"FILE": path}, files)
     if machine["kernel"] == "precomputed":
         raise UsageError("-t 4: an audit adds and removes rows, so the kernel must be computed")
@@ -85,14 +86,14 @@ def run(arguments: list[str]) -> None:
     labels = y.astype(np.int64)
     if is_private:  # the label set is public, and an audit releases nothing
         settings["classes"] = np.unique(labels).tolist()
-    given = {name: value for name, value in asked.items() if value is not None}
+    given = {_KEYWORDS.get(name, name): value for name, value in asked.items()}
     try:
         with in_flags(AUDIT_FLAGS + PRIVATE_FLAGS):
             make = Seeded(PrivateSVC if is_private else SVC, settings)
             result = audit(make, rows, labels, progress=not written["quiet"], **given)
     except KeyboardInterrupt:
-        if (journal := asked["resume_path"]) is not None:
-            words = f"warning: interrupted: the same command goes on from {journal}"
+        if asked["resume"] is not None:
+            words = f"warning: interrupted: the same command goes on from {asked['resume']}"
             print(f"dpsvm audit: {words}", file=sys.stderr)
         raise
     except ValueError as error:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from dpsvm.cli.compare_flags import KERNEL_FLAGS
-from dpsvm.cli.distributed_flags import settings_of
 from dpsvm.cli.options import Flag, number, one_of, positive, reader, several, table_flag, whole
 from dpsvm.cli.selector_flags import CHOICES, NUMBER_FLAGS
 from dpsvm.losses import LOSSES
-from dpsvm.privacy import PrivateSVC
-from dpsvm.privacy.audit import CANARIES, NEIGHBOURING, audit
+from dpsvm.privacy.audit import CANARIES, NEIGHBOURING
 from dpsvm.privacy.methods import METHODS
 from dpsvm.svm.selectors import NUMBERS, SELECTORS
 
@@ -20,27 +16,29 @@ _budgets = [
     f"with {one.name} {NUMBERS[one.budget].flag}" for one in SELECTORS.values() if one.budget
 ]
 
-_asked, _private = settings_of(audit, {}), settings_of(PrivateSVC, {})
-
 AUDIT_FLAGS = (
-    _asked(
+    Flag(
+        "--canary",
         "canary",
-        "kind",
         "the record that is there in one world and not in the other: mislabelled, natural (of the "
         "data) or unique-feature",
+        ("kind",),
         one_of(CANARIES),
+        default="mislabelled",
     ),
-    _asked(
+    Flag(
+        "--record",
         "record",
-        "n",
         "for natural, which record, counted from 0",
+        ("n",),
         whole(0),
         default_text="of ten that move a least-squares fit most the best to tell apart",
     ),
-    _asked(
+    Flag(
+        "--neighbouring",
         "neighbouring",
-        "relation",
         "the relation the claim is about: add-remove or replace",
+        ("relation",),
         one_of(NEIGHBOURING),
         default_text="add-remove; replace for --method objective",
     ),
@@ -52,45 +50,47 @@ AUDIT_FLAGS = (
         lambda low, high: (reader(float, "a number")(low), reader(float, "a number")(high)),
         default_text="what FILE shows of each feature",
     ),
-    _asked(
+    Flag(
+        "--claimed-epsilon",
         "claimed_epsilon",
-        "x",
         "the claim to test",
+        ("x",),
         positive,
         default_text=", ".join(["--epsilon", *_budgets]),
     ),
-    _asked("delta", "x", "the delta of the claim", _delta),
-    _asked("runs", "n", "test runs of each world", whole(20)),
-    _asked(
+    Flag("--delta", "delta", "the delta of the claim", ("x",), _delta, default=0.0),
+    Flag("--runs", "runs", "test runs of each world", ("n",), whole(20), default=1000),
+    Flag(
+        "--pilot-runs",
         "pilot_runs",
-        "n",
         "pilot runs of each world, which choose the event",
+        ("n",),
         whole(20),
         default_text="a quarter of --runs, at least 100",
     ),
-    _asked("confidence", "x", "of the bound", _share),
-    _asked(
-        "random_state",
-        "n",
+    Flag("--confidence", "confidence", "of the bound", ("x",), _share, default=0.95),
+    Flag(
+        "--seed",
+        "seed",
         "seed of the whole audit",
+        ("n",),
         whole(0),
-        spelling="--seed",
         default_text="fresh, or that of --resume",
     ),
     Flag(
         "--jobs",
-        "n_jobs",
+        "jobs",
         "processes, -1 for one per core; the result does not depend on it",
         ("n",),
         several("processes"),
         default=-1,
     ),
-    _asked(
-        "resume_path",
-        "file",
+    Flag(
+        "--resume",
+        "resume",
         "keep the runs in a file as they end; the same command goes on from it",
+        ("file",),
         str,
-        spelling="--resume",
     ),
 )
 MACHINE_FLAGS = (
@@ -110,15 +110,26 @@ MACHINE_FLAGS = (
 )
 PRIVATE_FLAGS = (
     Flag("--private", "private", "audit PrivateSVC instead of SVC", default=False),
-    _private("epsilon", "x", "its epsilon, which is put to the test", positive, default_text=""),
-    replace(
-        _private("method", "name", "its method", one_of(METHODS)),
+    Flag("--epsilon", "epsilon", "its epsilon, which is put to the test", ("x",), positive),
+    Flag(
+        "--method",
+        "method",
+        "its method",
+        ("name",),
+        one_of(METHODS),
+        default_text="objective-gaussian",
         choices=("  " + " ".join(METHODS),),
     ),
-    replace(
-        _private("loss", "name", "its loss", one_of(LOSSES)), choices=("  " + " ".join(LOSSES),)
+    Flag(
+        "--loss",
+        "loss",
+        "its loss",
+        ("name",),
+        one_of(LOSSES),
+        default_text="huber",
+        choices=("  " + " ".join(LOSSES),),
     ),
-    _private("data_norm", "x", "public bound on the norm of a row", positive),
+    Flag("--data-norm", "data_norm", "public bound on the norm of a row", ("x",), positive),
 )
 OUTPUT_FLAGS = (
     Flag("--json", "json", "write what was found to a JSON file", ("file",), str),

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from dpsvm.cli.distributed_flags import settings_of
 from dpsvm.cli.files import require_folder
 from dpsvm.cli.interrupt import prompt_interrupt
 from dpsvm.cli.options import (
@@ -31,20 +30,27 @@ from dpsvm.privacy.guarantee import NEIGHBOURING, Guarantee
 from dpsvm.privacy.minimiser import CertificateError
 
 _USAGE = "usage: dpsvm budget create [flags] FILE | dpsvm budget show FILE"
-_setting = settings_of(BudgetAccountant, {})
 CREATE_FLAGS = (
-    _setting("epsilon", "x", "the budget; required", positive),
-    _setting(
+    Flag(
+        "--epsilon",
+        "epsilon",
+        "the budget; required",
+        ("x",),
+        positive,
+    ),
+    Flag(
+        "--delta",
         "delta",
-        "x",
         "the budget's delta; without it only pure releases fit",
+        ("x",),
         reader(float, "a number"),
         default_text="0",
     ),
-    _setting(
+    Flag(
+        "--neighbouring",
         "neighbouring",
-        "relation",
         " or ".join(NEIGHBOURING),
+        ("relation",),
         one_of(NEIGHBOURING),
         default_text=NEIGHBOURING[0],
     ),

@@ -11,11 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
 
-from dpsvm.cli.distributed_flags import settings_of, share
 from dpsvm.cli.options import Flag, number, one_of, parse, positive, reader, whole
 from dpsvm.cli.train_flags import DPSVM_FLAGS, LIBSVM_FLAGS
 from dpsvm.losses import LOSSES
-from dpsvm.privacy.estimators import PrivateSVC
 from dpsvm.privacy.guarantee import OF_RECORDS
 from dpsvm.privacy.methods import METHODS
 
@@ -31,7 +29,6 @@ def _labels(text: str) -> tuple[int, ...]:
 
 _c_svc = one_of(("0",), ": --private trains no other machine")
 _kernel = one_of(("0", "2"), ": --private has no other kernel")
-_setting = settings_of(PrivateSVC, {})
 
 MACHINE_FLAGS = (
     Flag("-s", "machine", "c-svc, the only machine", ("type",), _c_svc, default_text="0"),
@@ -60,17 +57,25 @@ MACHINE_FLAGS = (
 
 PRIVATE_FLAGS = (
     Flag("--private", "private", "train with a differential privacy guarantee", default=False),
-    _setting("epsilon", "x", "the guarantee's epsilon; required", positive, default_text=""),
-    _setting(
-        "delta",
-        "x",
-        "the guarantee's delta, well below 1 / number of rows; objective and output do without",
-        share,
+    Flag(
+        "--epsilon",
+        "epsilon",
+        "the guarantee's epsilon; required",
+        ("x",),
+        positive,
     ),
-    _setting(
+    Flag(
+        "--delta",
+        "delta",
+        "the guarantee's delta, well below 1 / number of rows; objective and output do without",
+        ("x",),
+        number("a number between 0 and 1, neither included", lambda value: 0.0 < value < 1.0),
+    ),
+    Flag(
+        "--data-norm",
         "data_norm",
-        "x",
         "public bound on the norm of a row, to which longer rows are shortened; required",
+        ("x",),
         positive,
     ),
     Flag(
@@ -90,32 +95,56 @@ PRIVATE_FLAGS = (
         whole(1),
         default_text="the largest index of FILE, with a warning",
     ),
-    replace(
-        _setting("method", "name", "how the noise is added", one_of(METHODS)),
+    Flag(
+        "--method",
+        "method",
+        "how the noise is added",
+        ("name",),
+        one_of(METHODS),
+        default_text=METHODS[0],
         choices=("  " + " ".join(METHODS),),
     ),
-    _setting("loss", "name", " ".join(LOSSES), one_of(LOSSES)),
-    _setting("width", "x", "of the rounded corner of huber and smooth", positive),
-    _setting(
+    Flag("--loss", "loss", " ".join(LOSSES), ("name",), one_of(LOSSES), default_text="huber"),
+    Flag(
+        "--width",
+        "width",
+        "of the rounded corner of huber and smooth",
+        ("x",),
+        positive,
+        default_text="0.7",
+    ),
+    Flag(
+        "--neighbouring",
         "neighbouring",
-        "relation",
         "what the guarantee protects: add-remove (a record more or less) or replace",
+        ("relation",),
         one_of(OF_RECORDS),
         default_text="add-remove; replace for objective",
     ),
-    _setting("n_components", "n", "random frequencies of -t 2", whole(1)),
-    _setting(
-        "feature_seed",
-        "n",
-        "public seed of the random features, independent of the noise",
-        whole(0),
+    Flag(
+        "--n-components",
+        "n_components",
+        "random frequencies of -t 2",
+        ("n",),
+        whole(1),
+        default_text="50",
     ),
-    _setting("n_steps", "n", "steps of gradient", whole(1)),
-    _setting(
+    Flag(
+        "--feature-seed",
+        "feature_seed",
+        "public seed of the random features, independent of the noise",
+        ("n",),
+        whole(0),
+        default_text="0",
+    ),
+    Flag("--n-steps", "n_steps", "steps of gradient", ("n",), whole(1), default_text="50"),
+    Flag(
+        "--batch-rate",
         "batch_rate",
-        "x",
         "probability of a row to take part in a step of gradient",
+        ("x",),
         number("a number above 0 and up to 1", lambda value: 0.0 < value <= 1.0),
+        default_text="1",
     ),
     Flag(
         "--ledger",
