@@ -36,6 +36,8 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import expit
 
+from dpsvm.names import LOSSES, PREDICTION_LOSSES
+
 Array = NDArray[np.float64]
 
 
@@ -287,10 +289,6 @@ class Sigmoid(Loss):
         return np.where(height(left) < height(right), left, right)
 
 
-LOSSES = ("hinge", "huber", "smooth", "logistic")
-"""The names of the convex losses of the margin, which the private machines take."""
-
-
 def make_loss(name: str, width: float = 0.5) -> Loss:
     """The loss of a name; the width is that of a rounded corner.
 
@@ -384,10 +382,6 @@ class Squared(PredictionLoss):
     def prox(self, prediction: Array, target: Array, step: float) -> Array:
         """Its proximal map in the prediction."""
         return (prediction + step * target) / (1.0 + step)
-
-
-PREDICTION_LOSSES = ("logistic", "hinge", "huber", "smooth", "sigmoid", "squared")
-"""The names of the losses of a prediction."""
 
 
 def make_prediction_loss(name: str, width: float = 0.5) -> PredictionLoss:

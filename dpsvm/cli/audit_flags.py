@@ -5,9 +5,8 @@ from __future__ import annotations
 from dpsvm.cli.compare_flags import KERNEL_FLAGS
 from dpsvm.cli.options import Flag, number, one_of, positive, reader, several, table_flag, whole
 from dpsvm.cli.selector_flags import CHOICES, NUMBER_FLAGS
-from dpsvm.losses import LOSSES
+from dpsvm.names import LOSSES, METHODS
 from dpsvm.privacy.audit import CANARIES, NEIGHBOURING
-from dpsvm.privacy.methods import METHODS
 from dpsvm.svm.selectors import NUMBERS, SELECTORS
 
 _share = number("a number between 0 and 1", lambda value: 0.0 < value < 1.0)

@@ -24,9 +24,10 @@ from dpsvm.cli.options import (
     reader,
 )
 from dpsvm.cli.wording import in_flags
+from dpsvm.names import NEIGHBOURING
 from dpsvm.privacy.accountant import BudgetAccountant, BudgetError, Ledger
 from dpsvm.privacy.accounting import epsilon_of
-from dpsvm.privacy.guarantee import NEIGHBOURING, Guarantee
+from dpsvm.privacy.guarantee import Guarantee
 from dpsvm.privacy.minimiser import CertificateError
 
 _USAGE = "usage: dpsvm budget create [flags] FILE | dpsvm budget show FILE"

@@ -10,7 +10,7 @@ from dpsvm.admm.network.graph import SHAPES
 from dpsvm.admm.network.presets import GROWTH
 from dpsvm.cli.distributed_flags import settings_of, share
 from dpsvm.cli.options import Flag, one_of, positive, reader, whole
-from dpsvm.losses import LOSSES
+from dpsvm.names import LOSSES
 
 ALGORITHMS = {
     "admm": (False, False),

@@ -13,9 +13,7 @@ from typing import Any, NoReturn
 
 from dpsvm.cli.options import Flag, number, one_of, parse, positive, reader, whole
 from dpsvm.cli.train_flags import DPSVM_FLAGS, LIBSVM_FLAGS
-from dpsvm.losses import LOSSES
-from dpsvm.privacy.guarantee import OF_RECORDS
-from dpsvm.privacy.methods import METHODS
+from dpsvm.names import LOSSES, METHODS, OF_RECORDS
 
 _LARGEST_INT = 2**31 - 1
 

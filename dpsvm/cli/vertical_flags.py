@@ -10,7 +10,7 @@ from dpsvm.admm.sharing.regularisers import PENALTIES, Ball, Box
 from dpsvm.cli.distributed_flags import settings_of, share
 from dpsvm.cli.options import Flag, number, one_of, positive, reader
 from dpsvm.cli.parties import PARTIES
-from dpsvm.losses import PREDICTION_LOSSES
+from dpsvm.names import PREDICTION_LOSSES
 
 
 def _interval(text: str) -> Box:

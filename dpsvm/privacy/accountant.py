@@ -14,6 +14,7 @@ from typing import Any
 
 from dpsvm._locks import lock
 from dpsvm._streams import atomic_write
+from dpsvm.names import NEIGHBOURING
 from dpsvm.privacy.accounting import (
     Approximate,
     Event,
@@ -27,7 +28,6 @@ from dpsvm.privacy.accounting import (
     filter_order,
 )
 from dpsvm.privacy.guarantee import (
-    NEIGHBOURING,
     Guarantee,
     check_delta,
     check_epsilon,

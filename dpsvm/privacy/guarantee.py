@@ -12,13 +12,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-NEIGHBOURING = ("add-remove", "replace", "column", "row", "features")
-"""What may differ between neighbouring data: a record more or less, another record in the place
-of one, one feature column of one party, what one party holds of one row, labels public, or all the
-features of one record, whoever holds them, labels public."""
-
-OF_RECORDS = ("add-remove", "replace")
-"""The relations between data that differ in one whole record, label included."""
+from dpsvm.names import NEIGHBOURING
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,8 @@ from dpsvm.constraints import Boolean, Instance, Interval, Names, Nothing, Table
 from dpsvm.constraints import check_settings as check_table
 from dpsvm.distributed import agreement as distributed
 from dpsvm.distributed.labels import signs_of
-from dpsvm.losses import LOSSES, make_loss
+from dpsvm.losses import make_loss
+from dpsvm.names import LOSSES
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.preparation import Preparation

@@ -19,6 +19,7 @@ numbers.
 
 from __future__ import annotations
 
+from dpsvm.names import METHODS
 from dpsvm.privacy.guarantee import check_delta, check_epsilon
 from dpsvm.privacy.methods.gradient import Gradient, calibrate_gradient
 from dpsvm.privacy.methods.mechanism import Mechanism, Setup
@@ -55,9 +56,6 @@ __all__ = [
     "objective_gaussian_event",
     "output_sensitivity",
 ]
-
-METHODS = ("objective-gaussian", "objective", "output", "gradient", "output-laplace")
-"""The mechanisms, the default first."""
 
 NEED_DELTA = ("objective-gaussian", "gradient")
 """Those that are not pure for any setting."""
