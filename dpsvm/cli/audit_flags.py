@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dpsvm.cli.compare_flags import KERNEL_FLAGS
-from dpsvm.cli.options import Flag, number, one_of, positive, reader, several, table_flag, whole
-from dpsvm.cli.selector_flags import CHOICES, NUMBER_FLAGS
+from dpsvm.cli.machine_flags import CHOICES, NUMBER_FLAGS, table_flag
+from dpsvm.cli.options import Flag, number, one_of, positive, reader, several, whole
 from dpsvm.names import LOSSES, METHODS
 from dpsvm.privacy.audit import CANARIES, NEIGHBOURING
 from dpsvm.svm.selectors import NUMBERS, SELECTORS
@@ -94,17 +94,11 @@ AUDIT_FLAGS = (
 )
 MACHINE_FLAGS = (
     *(flag for flag in KERNEL_FLAGS if flag.name in ("kernel", "degree", "gamma", "coef0")),
-    table_flag("C", "cost", default=None, default_text="1"),
-    table_flag("tol", "tolerance"),
-    table_flag("shrinking", "0|1"),
-    table_flag("max_iter", "n", default_text="none"),
-    table_flag(
-        "selector",
-        "name",
-        default=None,
-        default_text="wss2",
-        choices=CHOICES,
-    ),
+    table_flag("C", default=None, default_text="1"),
+    table_flag("tol"),
+    table_flag("shrinking"),
+    table_flag("max_iter", default_text="none"),
+    table_flag("selector", default=None, default_text="wss2", choices=CHOICES),
     *NUMBER_FLAGS,
 )
 PRIVATE_FLAGS = (

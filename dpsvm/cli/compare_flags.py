@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dpsvm.cli.options import Flag, several, table_flag, whole
-from dpsvm.cli.selector_flags import CHOICES
+from dpsvm.cli.machine_flags import CHOICES, GAMMA, table_flag
+from dpsvm.cli.options import Flag, several, whole
 from dpsvm.svm.parameters import TABLE, Setting
 from dpsvm.svm.selectors import NUMBERS, SELECTORS
 
@@ -93,20 +93,14 @@ RUN_FLAGS = (
 KERNEL_FLAGS = (
     table_flag(
         "kernel",
-        "type",
         default="linear",
         default_text="0",
         choices=("  0 linear, 1 poly, 2 rbf, 3 sigmoid",),
     ),
-    table_flag("degree", "degree"),
-    table_flag(
-        "gamma", "gamma", meaning="gamma in the kernel", default_text="1/number of features"
-    ),
-    table_flag("coef0", "coef0"),
-    table_flag("C", "cost"),
-    table_flag("cache_size", "MB"),
-    table_flag("tol", "tolerance"),
-    table_flag("max_iter", "n", default_text="none"),
+    table_flag("degree"),
+    GAMMA,
+    *map(table_flag, ("coef0", "C", "cache_size", "tol")),
+    table_flag("max_iter", default_text="none"),
 )
 OUTPUT_FLAGS = (
     Flag("--json", "json", "write everything, every run included, to a JSON file", ("file",), str),

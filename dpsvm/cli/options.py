@@ -10,10 +10,9 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from dpsvm.svm.parameters import TABLE
 from dpsvm.threads import thread_count
 
 WIDTH = 80
@@ -73,22 +72,6 @@ class Flag:
                 choice, WIDTH - _HELP_INDENT, subsequent_indent=indent, break_on_hyphens=False
             )
         return lines
-
-
-def table_flag(name: str, metavar: str, **changes: Any) -> Flag:
-    """The flag of a row of the parameter table.
-
-    >>> table_flag("C", "cost").usage()
-    '-c cost'
-    """
-    row = TABLE[name]
-    if row.flag is None:
-        raise ValueError(f"{name} has no flag")
-    default_text = str(row.codes.index(row.default)) if row.codes else None
-    flag = Flag(
-        row.flag, name, row.meaning, (metavar,), row.read, row.default, default_text=default_text
-    )
-    return replace(flag, **changes)
 
 
 def reader(convert: Callable[[str], Any], wanted: str) -> Callable[[str], Any]:
@@ -288,9 +271,8 @@ def _filled(text: str, indent: str = "") -> str:
 def help_lines(flags: Iterable[Flag]) -> list[str]:
     """The flags as lines of help.
 
-    >>> print("\\n".join(help_lines([table_flag("C", "cost")])))
-      -c cost                 cost of a violation, in c-svc, epsilon-svr and nu-svr
-                              (default 1)
+    >>> help_lines([Flag("-c", "C", "of a violation", ("cost",), default=1)])
+    ['  -c cost                 of a violation (default 1)']
     """
     lines = []
     for flag in flags:

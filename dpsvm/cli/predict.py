@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from dpsvm._streams import atomic_write, is_json
 from dpsvm.cli.files import read_problem, require_folder
-from dpsvm.cli.options import SEE_HELP, Flag, UsageError, help_page, parse, several, table_flag
+from dpsvm.cli.machine_flags import THREADS, table_flag
+from dpsvm.cli.options import SEE_HELP, Flag, UsageError, help_page, parse
 from dpsvm.cli.scores import mean_squared_error, n_correct, squared_correlation
 from dpsvm.svm import model_file
 from dpsvm.svm.model import Model
@@ -23,16 +24,9 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 FLAGS = (
-    table_flag("probability", "0|1", meaning="whether to predict probability estimates"),
+    table_flag("probability", meaning="whether to predict probability estimates"),
     Flag("-q", "quiet", "print nothing but warnings and errors", default=False),
-    Flag(
-        "--threads",
-        "threads",
-        "threads to use; the result does not depend on it",
-        ("n",),
-        several("threads"),
-        default_text="one per core",
-    ),
+    THREADS,
 )
 _USAGE = "usage: dpsvm predict [flags] TEST MODEL OUTPUT"
 _ROWS_PER_BLOCK = 8192

@@ -1,0 +1,46 @@
+"""The flags of a machine, from the table of parameters: several commands have them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from dpsvm.cli.options import Flag, several
+from dpsvm.svm.parameters import TABLE
+from dpsvm.svm.selectors import NUMBERS, SELECTORS
+
+_METAVARS = {
+    **{"machine": "type", "kernel": "type", "solver": "name", "selector": "name", "C": "cost"},
+    **{"shrinking": "0|1", "probability": "0|1", "cache_size": "MB", "tol": "tolerance"},
+    **{"max_iter": "n", "time_limit": "seconds", **dict.fromkeys(NUMBERS, "x")},
+}
+"""How help shows the value of a setting, where it is not by the setting's name."""
+
+
+def table_flag(name: str, **changes: Any) -> Flag:
+    """The flag of a row of the parameter table.
+
+    >>> table_flag("C").usage()
+    '-c cost'
+    """
+    row = TABLE[name]
+    if row.flag is None:
+        raise ValueError(f"{name} has no flag")
+    default_text = str(row.codes.index(row.default)) if row.codes else None
+    metavars = (_METAVARS.get(name, name),)
+    flag = Flag(row.flag, name, row.meaning, metavars, row.read, row.default, default_text)
+    return replace(flag, **changes)
+
+
+CHOICES = tuple(f"  {name:<8}{one.label}" for name, one in SELECTORS.items())
+"""The selectors, as they are registered, as further lines of help."""
+NUMBER_FLAGS = tuple(map(table_flag, NUMBERS))
+GAMMA = table_flag("gamma", meaning="gamma in the kernel", default_text="1/number of features")
+THREADS = Flag(
+    "--threads",
+    "threads",
+    "threads to use; the result does not depend on it",
+    ("n",),
+    several("threads"),
+    default_text="one per core",
+)
