@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 from dpsvm.cli.compare_flags import KERNEL_FLAGS, OUTPUT_FLAGS, RUN_FLAGS
 from dpsvm.cli.files import require_folder
+from dpsvm.cli.machine_flags import take_parameters
 from dpsvm.cli.options import UsageError, help_page, parse
 from dpsvm.cli.outputs import require_matplotlib
 from dpsvm.comparison import Comparison, Dataset, Journal, Plan, Run, Setting, grid, records
 from dpsvm.comparison.page import page
 from dpsvm.data import atomic_write, load_libsvm
 from dpsvm.report.progress import runs_progress
-from dpsvm.svm.parameters import Parameters
 from dpsvm.svm.selectors import NUMBERS
 
 _USAGE = "usage: dpsvm compare [flags] [FILE ...]"
@@ -80,10 +80,8 @@ def _read_request(arguments: list[str]) -> _Request:
     if values["test"] is not None and len(files) != 1:
         raise UsageError(f"--test goes with one FILE, got {len(files)}")
     settings = grid(**{name: values.pop(name) for name in ("selectors", "shrinking", *NUMBERS)})
-    names = {field.name for field in fields(Parameters)}
-    parameters = Parameters(**{name: values.pop(name) for name in names & values.keys()})
     plan_values = {name: values.pop(name) for name in ("runs", "seed", "cv")}
-    plan = Plan(settings=settings, parameters=parameters, **plan_values)
+    plan = Plan(settings=settings, parameters=take_parameters(values), **plan_values)
     request = _Request(plan=plan, files=files, **values)
     for path in (request.json, request.csv, request.html, request.resume):
         if path is not None:

@@ -11,8 +11,12 @@ from inspect import signature
 from numbers import Integral
 from typing import Any
 
-from dpsvm.cli.options import Flag, number, one_of, whole
+import numpy as np
+
+from dpsvm.cli.options import Flag, UsageError, default_text_of, number, one_of, reader, whole
 from dpsvm.constraints import Constraint, Interval, Names, Table
+
+Parties = int | tuple[int, ...]
 
 N_FEATURES = Flag(
     "--n-features",
@@ -45,6 +49,22 @@ COMMON_FLAGS = (
     Flag("-q", "quiet", "print nothing", default=False),
     Flag("--quiet", "quiet", "the same", default=False),
 )
+
+
+def _parties(text: str) -> Parties:
+    sizes = tuple(int(part) for part in text.split(","))
+    if min(sizes) < 1:
+        raise ValueError
+    return sizes[0] if len(sizes) == 1 else sizes
+
+
+PARTIES = Flag(
+    "--parties",
+    "parties",
+    "how many share the columns equally, or the columns of each",
+    ("K|n,n,...",),
+    reader(_parties, "a whole number above 0, nor a list of them like 66,57"),
+)
 share = number("a number between 0 and 1, neither included", lambda value: 0.0 < value < 1.0)
 """A reader of deltas."""
 
@@ -67,20 +87,39 @@ def settings_of(estimator: Any, constraints: Table) -> Callable[..., Flag]:
         metavar: str,
         meaning: str,
         read: Callable[[str], Any] | None = None,
-        *,
-        spelling: str | None = None,
         default_text: str | None = None,
     ) -> Flag:
-        default = parameters[name].default
-        if default_text is None and default is not None:
-            default_text = f"{default:g}" if isinstance(default, float) else str(default)
-        spelling = spelling or f"--{name.replace('_', '-')}"
+        if default_text is None:
+            default_text = default_text_of(parameters[name].default)
+        spelling = f"--{name.replace('_', '-')}"
         if not metavar:
             return Flag(spelling, name, meaning)
         read = read or _reader(constraints[name])
         return Flag(spelling, name, meaning, (metavar,), read, default_text=default_text)
 
     return flag
+
+
+def width_of(parties: Parties | None) -> int | None:
+    """How many columns parties have together; None where that is not said.
+
+    >>> width_of((66, 57)), width_of(4)
+    (123, None)
+    """
+    return sum(parties) if isinstance(parties, tuple) else None
+
+
+def sizes_of(parties: Parties, width: int) -> list[int]:
+    """How many columns each party has.
+
+    >>> sizes_of(3, 7)
+    [3, 2, 2]
+    """
+    if isinstance(parties, tuple):
+        return list(parties)
+    if parties > width:
+        raise UsageError(f"--parties: {parties} cannot share {width} columns")
+    return [len(part) for part in np.array_split(np.arange(width), parties)]
 
 
 def _reader(allowed: Iterable[Constraint]) -> Callable[[str], Any]:

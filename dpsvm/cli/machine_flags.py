@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from dpsvm.cli.options import Flag, several
-from dpsvm.svm.parameters import TABLE
+from dpsvm.svm.parameters import TABLE, Parameters
 from dpsvm.svm.selectors import NUMBERS, SELECTORS
 
 _METAVARS = {
@@ -30,6 +30,16 @@ def table_flag(name: str, **changes: Any) -> Flag:
     metavars = (_METAVARS.get(name, name),)
     flag = Flag(row.flag, name, row.meaning, metavars, row.read, row.default, default_text)
     return replace(flag, **changes)
+
+
+def take_parameters(values: dict[str, Any]) -> Parameters:
+    """The parameters among the values of flags, which are taken out of these.
+
+    >>> values = {"C": 2.0, "seed": 3}
+    >>> take_parameters(values).C, values
+    (2.0, {'seed': 3})
+    """
+    return Parameters(**{name: values.pop(name) for name in TABLE if name in values})
 
 
 CHOICES = tuple(f"  {name:<8}{one.label}" for name, one in SELECTORS.items())

@@ -63,7 +63,9 @@ class Flag:
 
     def explanation(self) -> list[str]:
         """The lines of help beside :meth:`usage`."""
-        default = self.default_text if self.default_text is not None else _shown(self.default)
+        default = (
+            self.default_text if self.default_text is not None else default_text_of(self.default)
+        )
         text = f"{self.meaning} (default {default})" if default and self.metavars else self.meaning
         lines = textwrap.wrap(text, WIDTH - _HELP_INDENT, break_on_hyphens=False)
         for choice in self.choices:
@@ -287,7 +289,12 @@ def help_lines(flags: Iterable[Flag]) -> list[str]:
     return lines
 
 
-def _shown(default: Any) -> str:
+def default_text_of(default: Any) -> str:
+    """What help says of a default.
+
+    >>> default_text_of(1e-3), default_text_of("wss2"), default_text_of(None)
+    ('0.001', 'wss2', '')
+    """
     if default is None:
         return ""
     return f"{default:g}" if isinstance(default, (int, float)) else str(default)

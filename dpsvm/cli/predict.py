@@ -12,7 +12,7 @@ from dpsvm._streams import atomic_write, is_json
 from dpsvm.cli.files import read_problem, require_folder
 from dpsvm.cli.machine_flags import THREADS, table_flag
 from dpsvm.cli.options import SEE_HELP, Flag, UsageError, help_page, parse
-from dpsvm.cli.scores import mean_squared_error, n_correct, squared_correlation
+from dpsvm.cli.scores import scores, told
 from dpsvm.svm import model_file
 from dpsvm.svm.model import Model
 from dpsvm.svm.training import Problem
@@ -126,12 +126,9 @@ def _probability_notice(model: Model | PrivateModel, path: str, probability: boo
 
 
 def _score(model: Model | PrivateModel, predicted: Floats, target: Floats) -> list[str]:
-    if isinstance(model, Model) and model.is_regressor:
-        error = mean_squared_error(predicted, target)
-        correlation = squared_correlation(predicted, target)
-        return [
-            f"Mean squared error = {error:g} (regression)",
-            f"Squared correlation coefficient = {correlation:g} (regression)",
-        ]
-    correct, total = n_correct(predicted, target), len(target)
-    return [f"Accuracy = {100.0 * correct / total:g}% ({correct}/{total}) (classification)"]
+    regression = isinstance(model, Model) and model.is_regressor
+    lines = told(scores(predicted, target, regression))
+    if regression:
+        return [f"{text} (regression)" for text in lines]
+    correct = f"{np.count_nonzero(predicted == target)}/{len(target)}"
+    return [f"{text} ({correct}) (classification)" for text in lines]

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import os
+import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from dpsvm import _core
+from dpsvm._streams import atomic_write
+from dpsvm._version import __version__
 from dpsvm.cli.files import read_problem, require_folder, require_serials_in_range
 from dpsvm.cli.log import Log
+from dpsvm.cli.machine_flags import take_parameters
 from dpsvm.cli.options import SEE_HELP, UsageError, help_page, parse
-from dpsvm.cli.scores import mean_squared_error, n_correct, squared_correlation
+from dpsvm.cli.scores import scores, told
 from dpsvm.cli.train_flags import DPSVM_FLAGS, LIBSVM_FLAGS, asks_for_private
 from dpsvm.progress import Monitor, solver_progress
+from dpsvm.report.plain_json import dumps
 from dpsvm.svm.parameters import CLASSIFIERS, Parameters
 from dpsvm.svm.patience import Patience
 from dpsvm.svm.selectors import SELECTORS
@@ -101,9 +107,7 @@ def run(arguments: list[str]) -> None:
         raise ValueError(f"{request.data}: {error}") from error
     log.warn_of_unfinished(request.parameters.tol)
     if request.json is not None:
-        from dpsvm.cli.facts import write_facts
-
-        write_facts(request.json, trainer, problem, request.data, log, outcome)
+        _write_facts(request.json, request.data, trainer, problem, log, outcome)
 
 
 @contextmanager
@@ -133,8 +137,7 @@ def _read_request(arguments: list[str]) -> _Request:
     if len(operands) > 2:
         raise UsageError(f"unexpected {operands[2]!r} ({_USAGE})")
     max_iter = values.pop("max_iter")
-    names = {field.name for field in fields(Parameters)}
-    parameters = Parameters(**{name: values.pop(name) for name in names & values.keys()})
+    parameters = take_parameters(values)
     if parameters.machine == "one-class" and parameters.probability:
         raise UsageError("-b 1: a one-class machine gives no probability estimates")
     model = operands[1] if len(operands) == 2 else os.path.basename(operands[0]) + ".model"
@@ -179,12 +182,33 @@ def _cross_validate(trainer: Trainer, problem: Problem, n_folds: int, log: Log) 
     if n_folds > n_rows:
         log.warn(f"more folds than rows: leaving out one of {n_rows} rows at a time")
     predicted = trainer.cross_validate(problem, n_folds)
-    if trainer.parameters.machine.endswith("svr"):
-        error = mean_squared_error(predicted, problem.y)
-        correlation = squared_correlation(predicted, problem.y)
-        print(f"Cross Validation Mean squared error = {error:g}")
-        print(f"Cross Validation Squared correlation coefficient = {correlation:g}")
-        return {"mean_squared_error": error, "squared_correlation": correlation}
-    accuracy = 100.0 * n_correct(predicted, problem.y) / n_rows
-    print(f"Cross Validation Accuracy = {accuracy:g}%")
-    return {"accuracy": accuracy}
+    found = scores(predicted, problem.y, trainer.parameters.machine.endswith("svr"))
+    for text in told(found):
+        print(f"Cross Validation {text}")
+    return found
+
+
+def _write_facts(
+    path: str, data: str, trainer: Trainer, problem: Problem, log: Log, outcome: dict[str, Any]
+) -> None:
+    """Write what the model file has no place for; what JSON cannot say, as NaN, becomes null."""
+    import scipy
+
+    facts = {
+        "data": {"file": data, "rows": len(problem), "features": problem.X.shape[1]},
+        "parameters": asdict(trainer.parameters)
+        | {"class_weight": dict(trainer.class_weight), "seed": trainer.seed},
+        "threads": trainer.threads,
+        "problems": log.problems,
+        "outcome": outcome,
+        "warnings": log.warnings,
+        "versions": {
+            "dpsvm": __version__,
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "scipy": scipy.__version__,
+        },
+        "cpu": _core.cpu_level(),
+    }
+    with atomic_write(path) as file:
+        file.write(dumps(facts))
