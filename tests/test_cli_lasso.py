@@ -19,9 +19,9 @@ from sklearn.linear_model import Lasso
 import dpsvm
 import dpsvm.cli.distributed
 import dpsvm.cli.distributed_flags
+import dpsvm.cli.files
 import dpsvm.cli.layout
 import dpsvm.cli.linear_model
-import dpsvm.cli.outputs
 import dpsvm.cli.wording
 import dpsvm.frank_wolfe.comparison
 from dpsvm.cli import main

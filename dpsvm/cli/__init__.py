@@ -102,6 +102,6 @@ def _help() -> str:
         "usage: dpsvm COMMAND [flags] FILE ...",
         "Support vector machines with LIBSVM's files and flags, and linear models that are private "
         "or trained across parties.",
-        ("Commands", [Flag(name, name, meaning) for name, meaning in _COMMANDS.items()]),
+        ("Commands", [Flag(name, meaning) for name, meaning in _COMMANDS.items()]),
         ending="dpsvm COMMAND --help explains the flags of a command; dpsvm --version tells which.",
     )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dpsvm.cli.compare_flags import KERNEL_FLAGS
-from dpsvm.cli.machine_flags import CHOICES, NUMBER_FLAGS, table_flag
+from dpsvm.cli.machine_flags import CHOICES, KERNEL_FLAGS, NUMBER_FLAGS, table_flag
 from dpsvm.cli.options import Flag, number, one_of, positive, reader, several, whole
 from dpsvm.names import LOSSES, METHODS
 from dpsvm.privacy.audit import CANARIES, NEIGHBOURING
@@ -18,82 +17,73 @@ _budgets = [
 AUDIT_FLAGS = (
     Flag(
         "--canary",
-        "canary",
         "the record that is there in one world and not in the other: mislabelled, natural (of the "
         "data) or unique-feature",
-        ("kind",),
+        "kind",
         one_of(CANARIES),
-        default="mislabelled",
+        "mislabelled",
     ),
     Flag(
         "--record",
-        "record",
         "for natural, which record, counted from 0",
-        ("n",),
+        "n",
         whole(0),
         default_text="of ten that move a least-squares fit most the best to tell apart",
     ),
     Flag(
         "--neighbouring",
-        "neighbouring",
         "the relation the claim is about: add-remove or replace",
-        ("relation",),
+        "relation",
         one_of(NEIGHBOURING),
         default_text="add-remove; replace for --method objective",
     ),
     Flag(
         "--feature-range",
-        "feature_range",
         "public range of the features",
-        ("low", "high"),
+        "low high",
         lambda low, high: (reader(float, "a number")(low), reader(float, "a number")(high)),
         default_text="what FILE shows of each feature",
     ),
     Flag(
         "--claimed-epsilon",
-        "claimed_epsilon",
         "the claim to test",
-        ("x",),
+        "x",
         positive,
         default_text=", ".join(["--epsilon", *_budgets]),
     ),
-    Flag("--delta", "delta", "the delta of the claim", ("x",), _delta, default=0.0),
-    Flag("--runs", "runs", "test runs of each world", ("n",), whole(20), default=1000),
+    Flag("--delta", "the delta of the claim", "x", _delta, 0.0),
+    Flag("--runs", "test runs of each world", "n", whole(20), 1000),
     Flag(
         "--pilot-runs",
-        "pilot_runs",
         "pilot runs of each world, which choose the event",
-        ("n",),
+        "n",
         whole(20),
         default_text="a quarter of --runs, at least 100",
     ),
-    Flag("--confidence", "confidence", "of the bound", ("x",), _share, default=0.95),
+    Flag("--confidence", "of the bound", "x", _share, 0.95),
     Flag(
         "--seed",
-        "seed",
         "seed of the whole audit",
-        ("n",),
+        "n",
         whole(0),
         default_text="fresh, or that of --resume",
     ),
     Flag(
         "--jobs",
-        "jobs",
         "processes, -1 for one per core; the result does not depend on it",
-        ("n",),
+        "n",
         several("processes"),
-        default=-1,
+        -1,
     ),
     Flag(
         "--resume",
-        "resume",
         "keep the runs in a file as they end; the same command goes on from it",
-        ("file",),
+        "file",
         str,
     ),
 )
 MACHINE_FLAGS = (
-    *(flag for flag in KERNEL_FLAGS if flag.name in ("kernel", "degree", "gamma", "coef0")),
+    *KERNEL_FLAGS,
     table_flag("C", default=None, default_text="1"),
     table_flag("tol"),
     table_flag("shrinking"),
@@ -102,36 +92,33 @@ MACHINE_FLAGS = (
     *NUMBER_FLAGS,
 )
 PRIVATE_FLAGS = (
-    Flag("--private", "private", "audit PrivateSVC instead of SVC", default=False),
-    Flag("--epsilon", "epsilon", "its epsilon, which is put to the test", ("x",), positive),
+    Flag("--private", "audit PrivateSVC instead of SVC", default=False),
+    Flag("--epsilon", "its epsilon, which is put to the test", "x", positive),
     Flag(
         "--method",
-        "method",
         "its method",
-        ("name",),
+        "name",
         one_of(METHODS),
         default_text="objective-gaussian",
         choices=("  " + " ".join(METHODS),),
     ),
     Flag(
         "--loss",
-        "loss",
         "its loss",
-        ("name",),
+        "name",
         one_of(LOSSES),
         default_text="huber",
         choices=("  " + " ".join(LOSSES),),
     ),
-    Flag("--data-norm", "data_norm", "public bound on the norm of a row", ("x",), positive),
+    Flag("--data-norm", "public bound on the norm of a row", "x", positive),
 )
 OUTPUT_FLAGS = (
-    Flag("--json", "json", "write what was found to a JSON file", ("file",), str),
+    Flag("--json", "write what was found to a JSON file", "file", str),
     Flag(
         "--plot",
-        "plot",
         "write the histogram of the statistic (matplotlib), in .png, .svg or .pdf",
-        ("file",),
+        "file",
         str,
     ),
-    Flag("-q", "quiet", "print the findings alone, and show no progress", default=False),
+    Flag("-q", "print the findings alone, and show no progress", default=False, name="quiet"),
 )

@@ -32,32 +32,23 @@ from dpsvm.privacy.minimiser import CertificateError
 
 _USAGE = "usage: dpsvm budget create [flags] FILE | dpsvm budget show FILE"
 CREATE_FLAGS = (
-    Flag(
-        "--epsilon",
-        "epsilon",
-        "the budget; required",
-        ("x",),
-        positive,
-    ),
+    Flag("--epsilon", "the budget; required", "x", positive),
     Flag(
         "--delta",
-        "delta",
         "the budget's delta; without it only pure releases fit",
-        ("x",),
+        "x",
         reader(float, "a number"),
         default_text="0",
     ),
     Flag(
         "--neighbouring",
-        "neighbouring",
         " or ".join(NEIGHBOURING),
-        ("relation",),
+        "relation",
         one_of(NEIGHBOURING),
         default_text=NEIGHBOURING[0],
     ),
     Flag(
         "--adaptive",
-        "adaptive",
         "the size of a charge may be chosen in the light of earlier releases, for a little more",
         default=False,
     ),

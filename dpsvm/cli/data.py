@@ -39,29 +39,27 @@ def _names(text: str) -> tuple[str, ...]:
 FLAGS = (
     Flag(
         "--split",
-        "share",
         "draw this share of the rows at random for a test file of their own, FILE.t",
-        ("x",),
+        "x",
         number("a number between 0 and 1", lambda value: 0.0 < value < 1.0),
+        name="share",
     ),
-    Flag("--seed", "seed", "of --split, and of the orders of --parties", ("n",), whole(0), 0),
+    Flag("--seed", "of --split, and of the orders of --parties", "n", whole(0), 0),
     Flag(
         "--scale",
-        "scale",
         "range: features to [-1, 1]; standard: mean 0 and variance 1, numbers to predict too",
-        ("how",),
+        "how",
         one_of(_SCALES),
-        default=_SCALES[0],
+        _SCALES[0],
     ),
     Flag(
         "--parties",
-        "parties",
         "write a table NAME.csv for each of these parties instead, for dpsvm federation: a share "
         "of the columns and the ids, in an order of its own; the first has the labels too",
-        ("name,...",),
+        "name,...",
         _names,
     ),
-    Flag("--force", "force", "write over files that exist", default=False),
+    Flag("--force", "write over files that exist", default=False),
 )
 
 
@@ -71,7 +69,7 @@ def help_text() -> str:
         _USAGE,
         "Writes one of the data sets that come with scikit-learn to FILE (default: NAME), in "
         "LIBSVM's format. Without a NAME: lists them. A file that exists is left as it is.",
-        ("Data sets", [Flag(name, name, meaning) for name, meaning in SETS.items()]),
+        ("Data sets", [Flag(name, meaning) for name, meaning in SETS.items()]),
         ("Flags", FLAGS),
         ending="The scales are taken from all rows of the set: fine for trying things out. A real "
         "guarantee needs ranges that were public before.",

@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 from dpsvm._version import __version__
 from dpsvm.cli.budget import ChargedLedger, charge_told, charged_fit, open_ledger
 from dpsvm.cli.distributed_flags import COMMON_FLAGS, LEDGER, N_FEATURES, SEED, sizes_of, width_of
-from dpsvm.cli.files import read_private, warn_of_width
+from dpsvm.cli.files import check_outputs, read_private, warn_of_width, write_outputs
 from dpsvm.cli.layout import line, prose, table
 from dpsvm.cli.linear_model import save_linear
 from dpsvm.cli.options import Flag, UsageError, help_page, one_operand, parse
-from dpsvm.cli.outputs import check_outputs, write_outputs
 from dpsvm.cli.wording import in_flags
 from dpsvm.data import LibsvmFormatError, load_libsvm
 from dpsvm.report.progress import runs_progress

@@ -20,34 +20,31 @@ Parties = int | tuple[int, ...]
 
 N_FEATURES = Flag(
     "--n-features",
-    "n_features",
     "the public number of columns",
-    ("n",),
+    "n",
     whole(1),
     default_text="the largest index of FILE",
 )
-LEDGER = Flag("--ledger", "ledger", "charge the run to this ledger (dpsvm budget)", ("file",), str)
-SEED = Flag("--seed", "random_state", "of the noise, for experiments only", ("n",), whole(0))
+LEDGER = Flag("--ledger", "charge the run to this ledger (dpsvm budget)", "file", str)
+SEED = Flag("--seed", "of the noise, for experiments only", "n", whole(0), name="random_state")
 COMMON_FLAGS = (
-    Flag("--test", "test", "held-out rows; losses on them are told too", ("file",), str),
+    Flag("--test", "held-out rows; losses on them are told too", "file", str),
     Flag(
         "--compare",
-        "compare",
         "of a private run: also what is told without privacy, outside the guarantee",
         default=False,
     ),
     Flag(
         "--model",
-        "model",
         "write the model for dpsvm predict: a LIBSVM model file, of a private run JSON with the "
         "guarantee",
-        ("file",),
+        "file",
         str,
     ),
-    Flag("--json", "json", "write everything, every round included", ("file",), str),
-    Flag("--plot", "plot", "write a picture (matplotlib)", ("file",), str),
-    Flag("-q", "quiet", "print nothing", default=False),
-    Flag("--quiet", "quiet", "the same", default=False),
+    Flag("--json", "write everything, every round included", "file", str),
+    Flag("--plot", "write a picture (matplotlib)", "file", str),
+    Flag("-q", "print nothing", default=False, name="quiet"),
+    Flag("--quiet", "the same", default=False),
 )
 
 
@@ -60,9 +57,8 @@ def _parties(text: str) -> Parties:
 
 PARTIES = Flag(
     "--parties",
-    "parties",
     "how many share the columns equally, or the columns of each",
-    ("K|n,n,...",),
+    "K|n,n,...",
     reader(_parties, "a whole number above 0, nor a list of them like 66,57"),
 )
 share = number("a number between 0 and 1, neither included", lambda value: 0.0 < value < 1.0)
@@ -76,7 +72,7 @@ def settings_of(estimator: Any, constraints: Table) -> Callable[..., Flag]:
 
     >>> from dpsvm.admm import NetworkADMM
     >>> table = {"rounds": [Interval(Integral, 1, None, closed="left")]}
-    >>> flag = settings_of(NetworkADMM, table)("rounds", "n", "of both kinds")
+    >>> flag = settings_of(NetworkADMM, table)("rounds", "of both kinds", "n")
     >>> flag.spelling, flag.default_text, flag.read("7")
     ('--rounds', '50', 7)
     """
@@ -84,18 +80,18 @@ def settings_of(estimator: Any, constraints: Table) -> Callable[..., Flag]:
 
     def flag(
         name: str,
-        metavar: str,
         meaning: str,
+        takes: str = "",
         read: Callable[[str], Any] | None = None,
         default_text: str | None = None,
     ) -> Flag:
+        spelling = f"--{name.replace('_', '-')}"
+        if not takes:
+            return Flag(spelling, meaning)
         if default_text is None:
             default_text = default_text_of(parameters[name].default)
-        spelling = f"--{name.replace('_', '-')}"
-        if not metavar:
-            return Flag(spelling, name, meaning)
         read = read or _reader(constraints[name])
-        return Flag(spelling, name, meaning, (metavar,), read, default_text=default_text)
+        return Flag(spelling, meaning, takes, read, default_text=default_text)
 
     return flag
 

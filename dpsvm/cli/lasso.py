@@ -28,30 +28,30 @@ _tolerance = number("a finite number from 0 on", lambda value: value >= 0.0)
 _MODEL_FLAGS = (
     _setting(
         "radius",
-        "r",
         "the most that the weights, without their signs, add up to; required",
+        "r",
         positive,
         default_text="",
     ),
     _setting(
         "step",
-        "name",
         f"{PAIRWISE}: between two vertices; {LINE_SEARCH}: towards one; diminishing: 2/(t+2)",
+        "name",
         one_of((PAIRWISE, LINE_SEARCH, "diminishing")),
         default_text=f"{PAIRWISE}, with --parties {LINE_SEARCH}, with --epsilon diminishing",
     ),
-    _setting("max_iter", "n", "the most steps", whole(1), default_text="1000"),
+    _setting("max_iter", "the most steps", "n", whole(1), default_text="1000"),
     _setting(
         "rounds",
-        "n",
         "with --parties or --epsilon: how many there are",
+        "n",
         whole(1),
         default_text="1000, with --epsilon from public numbers",
     ),
     _setting(
         "tol",
-        "x",
         "stop at a gap of this share of the objective of zero weights",
+        "x",
         _tolerance,
         default_text="0.0001",
     ),
@@ -60,55 +60,53 @@ _PARTY_FLAGS = (
     PARTIES,
     _setting(
         "problem",
-        "name",
         "l1: --radius is for all the weights; product: for those of each party",
+        "name",
         one_of(PROBLEMS),
         default_text=PROBLEMS[0],
     ),
     _setting(
         "sketch",
-        "m",
         "how many numbers stand for a column",
+        "m",
         whole(1),
         default_text="all of it, with --epsilon from public numbers",
     ),
-    _setting("sketch_seed", "n", "the public seed of the sketch", whole(0), default_text="0"),
+    _setting("sketch_seed", "the public seed of the sketch", "n", whole(0), default_text="0"),
     _setting(
         "tau",
-        "n",
         "how many of its columns a party looks at in a round, drawn by --seed",
+        "n",
         whole(1),
         default_text="all",
     ),
     _setting(
         "send",
-        "who",
         "all: every party its column; winner: scores first, then one column",
+        "who",
         one_of(SENDERS),
         default_text=SENDERS[0],
     ),
     Flag(
         "--no-cache",
-        "cache",
         "send a column again whenever it is chosen again",
         read=lambda: False,
+        name="cache",
     ),
 )
 _PRIVACY_FLAGS = (
-    _setting("epsilon", "x", "of the whole run", positive),
-    _setting("delta", "x", "of the whole run; without --parties it may be left out", share),
+    _setting("epsilon", "of the whole run", "x", positive),
+    _setting("delta", "of the whole run; without --parties it may be left out", "x", share),
     _setting(
         "entry_bound",
-        "x",
         "public bound on the values of FILE; larger ones are refused; required",
+        "x",
         positive,
     ),
     _setting(
-        "label_bound", "x", "public bound on its targets, which are then protected too", positive
+        "label_bound", "public bound on its targets, which are then protected too", "x", positive
     ),
-    _setting(
-        "public_labels", "", "with --parties, in its place: targets are public, not protected"
-    ),
+    _setting("public_labels", "with --parties, in its place: targets are public, not protected"),
 )
 
 

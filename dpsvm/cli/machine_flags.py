@@ -9,7 +9,7 @@ from dpsvm.cli.options import Flag, several
 from dpsvm.svm.parameters import TABLE, Parameters
 from dpsvm.svm.selectors import NUMBERS, SELECTORS
 
-_METAVARS = {
+_TAKES = {
     **{"machine": "type", "kernel": "type", "solver": "name", "selector": "name", "C": "cost"},
     **{"shrinking": "0|1", "probability": "0|1", "cache_size": "MB", "tol": "tolerance"},
     **{"max_iter": "n", "time_limit": "seconds", **dict.fromkeys(NUMBERS, "x")},
@@ -27,8 +27,8 @@ def table_flag(name: str, **changes: Any) -> Flag:
     if row.flag is None:
         raise ValueError(f"{name} has no flag")
     default_text = str(row.codes.index(row.default)) if row.codes else None
-    metavars = (_METAVARS.get(name, name),)
-    flag = Flag(row.flag, name, row.meaning, metavars, row.read, row.default, default_text)
+    takes = _TAKES.get(name, name)
+    flag = Flag(row.flag, row.meaning, takes, row.read, row.default, default_text, name=name)
     return replace(flag, **changes)
 
 
@@ -46,11 +46,22 @@ CHOICES = tuple(f"  {name:<8}{one.label}" for name, one in SELECTORS.items())
 """The selectors, as they are registered, as further lines of help."""
 NUMBER_FLAGS = tuple(map(table_flag, NUMBERS))
 GAMMA = table_flag("gamma", meaning="gamma in the kernel", default_text="1/number of features")
+KERNEL_FLAGS = (
+    table_flag(
+        "kernel",
+        default="linear",
+        default_text="0",
+        choices=("  0 linear, 1 poly, 2 rbf, 3 sigmoid",),
+    ),
+    table_flag("degree"),
+    GAMMA,
+    table_flag("coef0"),
+)
+"""Of commands whose kernel is linear unless they are told."""
 THREADS = Flag(
     "--threads",
-    "threads",
     "threads to use; the result does not depend on it",
-    ("n",),
+    "n",
     several("threads"),
     default_text="one per core",
 )

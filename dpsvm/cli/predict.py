@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 
 FLAGS = (
     table_flag("probability", meaning="whether to predict probability estimates"),
-    Flag("-q", "quiet", "print nothing but warnings and errors", default=False),
+    Flag("-q", "print nothing but warnings and errors", default=False, name="quiet"),
     THREADS,
 )
 _USAGE = "usage: dpsvm predict [flags] TEST MODEL OUTPUT"

@@ -12,16 +12,15 @@ from typing import Any
 import numpy as np
 
 from dpsvm import _core
-from dpsvm._streams import atomic_write
 from dpsvm._version import __version__
-from dpsvm.cli.files import read_problem, require_folder, require_serials_in_range
+from dpsvm.cli.files import read_problem, require_folder, require_serials_in_range, write_json
 from dpsvm.cli.log import Log
 from dpsvm.cli.machine_flags import take_parameters
-from dpsvm.cli.options import SEE_HELP, UsageError, help_page, parse
+from dpsvm.cli.options import SEE_HELP, UsageError, help_page
+from dpsvm.cli.private_flags import MACHINE_FLAGS, PRIVATE_FLAGS, SHARED_FLAGS, parse_plain
 from dpsvm.cli.scores import scores, told
 from dpsvm.cli.train_flags import DPSVM_FLAGS, LIBSVM_FLAGS, asks_for_private
 from dpsvm.progress import Monitor, solver_progress
-from dpsvm.report.plain_json import dumps
 from dpsvm.svm.parameters import CLASSIFIERS, Parameters
 from dpsvm.svm.patience import Patience
 from dpsvm.svm.selectors import SELECTORS
@@ -34,8 +33,6 @@ _LEAST_CAP = 10_000_000
 
 def help_text() -> str:
     """The help of the command, from the table of parameters."""
-    from dpsvm.cli.private_flags import MACHINE_FLAGS, PRIVATE_FLAGS, SHARED_FLAGS
-
     carried_over = " ".join(flag.spelling for flag in (*MACHINE_FLAGS, *SHARED_FLAGS))
     return help_page(
         _USAGE,
@@ -121,17 +118,8 @@ def _watched(request: _Request, log: Log) -> Iterator[Monitor]:
         yield Patience(monitor, tol=request.parameters.tol, tell=log.warn)
 
 
-def _parse(arguments: list[str]) -> tuple[dict[str, Any], list[str]]:
-    try:
-        return parse(arguments, LIBSVM_FLAGS + DPSVM_FLAGS)
-    except UsageError:
-        from dpsvm.cli.private_flags import parse_plain  # it knows the flags of a private fit too
-
-        return parse_plain(arguments)
-
-
 def _read_request(arguments: list[str]) -> _Request:
-    values, operands = _parse(arguments)
+    values, operands = parse_plain(arguments)
     if not operands:
         raise UsageError(f"FILE is missing ({_USAGE}){SEE_HELP}")
     if len(operands) > 2:
@@ -191,7 +179,7 @@ def _cross_validate(trainer: Trainer, problem: Problem, n_folds: int, log: Log) 
 def _write_facts(
     path: str, data: str, trainer: Trainer, problem: Problem, log: Log, outcome: dict[str, Any]
 ) -> None:
-    """Write what the model file has no place for; what JSON cannot say, as NaN, becomes null."""
+    """Write what the model file has no place for."""
     import scipy
 
     facts = {
@@ -210,5 +198,4 @@ def _write_facts(
         },
         "cpu": _core.cpu_level(),
     }
-    with atomic_write(path) as file:
-        file.write(dumps(facts))
+    write_json(path, facts)

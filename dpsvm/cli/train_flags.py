@@ -36,21 +36,23 @@ LIBSVM_FLAGS = (
     *map(table_flag, ("shrinking", "probability")),
     Flag(
         "-w",
-        "class_weight",
         "factor on the cost of class i, in c-svc, for example -w-1 2",
-        ("weight",),
+        "weight",
         positive,
         default_text="1",
         labelled=True,
+        name="class_weight",
     ),
     Flag(
         "-v",
-        "n_folds",
         "print the accuracy of n-fold cross-validation instead of writing a model",
-        ("n",),
+        "n",
         whole(2),
+        name="n_folds",
     ),
-    Flag("-q", "quiet", "print nothing but warnings, errors and the result of -v", default=False),
+    Flag(
+        "-q", "print nothing but warnings, errors and the result of -v", default=False, name="quiet"
+    ),
 )
 DPSVM_FLAGS = (
     table_flag("solver", choices=("  " + " ".join(SOLVERS),)),
@@ -58,9 +60,8 @@ DPSVM_FLAGS = (
     *NUMBER_FLAGS,
     Flag(
         "--seed",
-        "seed",
         "seed of the folds and of selectors that draw",
-        ("n",),
+        "n",
         whole(0, 2**64 - 1),
         default_text="1 for folds, fresh for selectors",
     ),
@@ -69,9 +70,8 @@ DPSVM_FLAGS = (
     table_flag("max_iter", default=None, default_text="10^7, or 100 n for n variables if more"),
     Flag(
         "--json",
-        "json",
         "write parameters, a report of every problem, stop reasons and versions to a file",
-        ("file",),
+        "file",
         str,
     ),
 )

@@ -13,9 +13,7 @@ from dpsvm.federation.job import check_name
 from dpsvm.federation.store import FolderCopy, RunFolder, StoreError
 
 _USAGE = "usage: dpsvm federation abort [--reason text] SITE RUN"
-FLAGS = (
-    Flag("--reason", "reason", "told to whoever asks", ("text",), str, default="by its operator"),
-)
+FLAGS = (Flag("--reason", "told to whoever asks", "text", str, "by its operator"),)
 
 
 def help_text() -> str:

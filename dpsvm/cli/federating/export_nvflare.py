@@ -7,7 +7,7 @@ from dpsvm.federation.job import Job
 from dpsvm.federation.nvflare_export import export
 
 _USAGE = "usage: dpsvm federation export-nvflare JOB --output FOLDER"
-FLAGS = (Flag("--output", "output", "the folder to write; required", ("folder",), str),)
+FLAGS = (Flag("--output", "the folder to write; required", "folder", str),)
 
 
 def help_text() -> str:

@@ -89,8 +89,8 @@ ACTIONS = {
         "every SITE, the file of a site. The first coordinates: the server gets its file too.",
         _provision,
         (
-            Flag("--host", "host", "of the server", ("name",), str, default="localhost"),
-            Flag("--port", "port", "of the server", ("n",), whole(1, 65535), default=8002),
+            Flag("--host", "of the server", "name", str, "localhost"),
+            Flag("--port", "of the server", "n", whole(1, 65535), 8002),
         ),
     ),
     "prepare": _Action(
@@ -109,7 +109,7 @@ ACTIONS = {
         "Submits a job as the admin of FOLDER and waits for its end. The same line resumes a run "
         "that was interrupted.",
         _run,
-        (Flag("--dry", "dry", "greet and rehearse only", default=False),),
+        (Flag("--dry", "greet and rehearse only", default=False),),
     ),
 }
 
@@ -118,7 +118,7 @@ def _help() -> str:
     return help_page(
         f"usage: {_CALL} SUBCOMMAND ...",
         "Runs jobs of dpsvm federation by NVIDIA FLARE, with mutual TLS between the sites.",
-        ("Subcommands", [Flag(name, name, one.about) for name, one in ACTIONS.items()]),
+        ("Subcommands", [Flag(name, one.about) for name, one in ACTIONS.items()]),
     )
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from dpsvm.cli.federating.cast import Cast
+from dpsvm.cli.files import check_outputs
 from dpsvm.cli.options import Flag, UsageError, help_page, parse
-from dpsvm.cli.outputs import check_outputs
 from dpsvm.data import atomic_write
 from dpsvm.federation.config import SiteConfig
 from dpsvm.federation.coordinator import Coordinator
@@ -25,8 +25,8 @@ from dpsvm.warnings import PrivacyLeakWarning
 
 _USAGE = "usage: dpsvm federation predict JOB SITE... --output FILE"
 FLAGS = (
-    Flag("--output", "output", "the file to write; required", ("file",), str),
-    Flag("-q", "quiet", "print nothing", default=False),
+    Flag("--output", "the file to write; required", "file", str),
+    Flag("-q", "print nothing", default=False, name="quiet"),
 )
 
 

@@ -15,7 +15,7 @@ _USAGE = "usage: dpsvm federation run-mpi JOB SITE... [--resume]"
 _MODULE = "dpsvm.federation.mpi"
 _ADVICE = "pip install 'dpsvm[mpi]'"
 _GRACE = 0.4  # seconds for mpirun to end after Ctrl-C, and again after a signal
-FLAGS = (Flag("--resume", "resume", "go on with a run that was interrupted", default=False),)
+FLAGS = (Flag("--resume", "go on with a run that was interrupted", default=False),)
 
 
 def help_text() -> str:

@@ -12,10 +12,10 @@ from dpsvm._version import __version__
 from dpsvm.cli.federating.baseline import Baseline, baseline
 from dpsvm.cli.federating.cast import Cast
 from dpsvm.cli.federating.check import rehearse
+from dpsvm.cli.files import check_outputs
 from dpsvm.cli.interrupt import prompt_interrupt
 from dpsvm.cli.layout import line, table
 from dpsvm.cli.options import Flag, UsageError, help_page, parse
-from dpsvm.cli.outputs import check_outputs
 from dpsvm.data import atomic_write
 from dpsvm.federation.coordinator import Coordinator, Turn
 from dpsvm.federation.in_process import InProcessRunner
@@ -33,11 +33,11 @@ _OUTSIDE = (
     "private run, and not to be shown to others"
 )
 OUTPUT_FLAGS = (
-    Flag("--json", "json", "write the metrics of every round and the result", ("file",), str),
-    Flag("-q", "quiet", "print nothing", default=False),
+    Flag("--json", "write the metrics of every round and the result", "file", str),
+    Flag("-q", "print nothing", default=False, name="quiet"),
 )
 FLAGS = (
-    Flag("--resume", "resume", "go on with a run that was interrupted", default=False),
+    Flag("--resume", "go on with a run that was interrupted", default=False),
     *OUTPUT_FLAGS,
 )
 
