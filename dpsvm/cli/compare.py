@@ -153,8 +153,7 @@ def _read_request(arguments: list[str]) -> _Request:
     plan = Plan(settings=settings, parameters=take_parameters(values), **plan_values)
     request = _Request(plan=plan, files=files, **values)
     for path in (request.json, request.csv, request.html, request.resume):
-        if path is not None:
-            require_folder(path)
+        require_folder(path)
     if request.plot is not None and Path(request.plot).is_file():
         raise UsageError(f"--plot {request.plot}: a folder is needed, and this is a file")
     for flag, path in (("--plot", request.plot), ("--html", request.html)):

@@ -97,8 +97,10 @@ def require_serials_in_range(path: str, problem: Problem) -> None:
         raise LibsvmFormatError(path, None, reason)
 
 
-def require_folder(path: str) -> None:
-    """Raise OSError, before any work is done, if ``path`` cannot be written."""
+def require_folder(path: str | None) -> None:
+    """Raise OSError, before any work is done, if a file cannot be written; None is no file."""
+    if path is None:
+        return
     if not path:
         raise FileNotFoundError(errno.ENOENT, "the name of a file to write is empty")
     folder = os.path.dirname(path) or "."
@@ -148,8 +150,7 @@ def check_outputs(read: Mapping[str, str | None], written: Mapping[str, str | No
     """
     require_apart({**read, **written})
     for path in written.values():
-        if path is not None:
-            require_folder(path)
+        require_folder(path)
     if (plot := written.get("--plot")) is not None:
         require_matplotlib()
         check_format(plot)

@@ -76,9 +76,9 @@ def run(arguments: list[str]) -> None:
         private.run(arguments)
         return
     request = _read_request(arguments)
-    for path in (request.json, request.model if request.n_folds is None else None):
-        if path is not None:
-            require_folder(path)
+    require_folder(request.json)
+    if request.n_folds is None:
+        require_folder(request.model)
     log = Log(request.parameters.machine, request.quiet)
     notice = SELECTORS[request.parameters.selector].notice(
         request.parameters, request.parameters.kernel
