@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpsvm.cli.options import Flag, UsageError, default_text_of, number, one_of, reader, whole
-from dpsvm.constraints import Constraint, Interval, Names, Table
+from dpsvm.constraints import Boolean, Constraint, Interval, Names, Table
 
 Parties = int | tuple[int, ...]
 
@@ -68,13 +68,14 @@ share = number("a number between 0 and 1, neither included", lambda value: 0.0 <
 def settings_of(estimator: Any, constraints: Table) -> Callable[..., Flag]:
     """A maker of flags for the settings of an estimator.
 
-    constraints : of those settings whose flags have no reader of their own
+    constraints : of those settings whose flags have no reader of their own; they also tell what
+        follows the flag, unless that has a name of its own
 
     >>> from dpsvm.admm import NetworkADMM
     >>> table = {"rounds": [Interval(Integral, 1, None, closed="left")]}
-    >>> flag = settings_of(NetworkADMM, table)("rounds", "of both kinds", "n")
-    >>> flag.spelling, flag.default_text, flag.read("7")
-    ('--rounds', '50', 7)
+    >>> flag = settings_of(NetworkADMM, table)("rounds", "of both kinds")
+    >>> flag.usage(), flag.default_text, flag.read("7")
+    ('--rounds n', '50', 7)
     """
     parameters = signature(estimator).parameters
 
@@ -86,11 +87,13 @@ def settings_of(estimator: Any, constraints: Table) -> Callable[..., Flag]:
         default_text: str | None = None,
     ) -> Flag:
         spelling = f"--{name.replace('_', '-')}"
+        if read is None:
+            usual, read = _value_of(constraints[name])
+            takes = takes or usual
         if not takes:
             return Flag(spelling, meaning)
         if default_text is None:
             default_text = default_text_of(parameters[name].default)
-        read = read or _reader(constraints[name])
         return Flag(spelling, meaning, takes, read, default_text=default_text)
 
     return flag
@@ -118,14 +121,17 @@ def sizes_of(parties: Parties, width: int) -> list[int]:
     return [len(part) for part in np.array_split(np.arange(width), parties)]
 
 
-def _reader(allowed: Iterable[Constraint]) -> Callable[[str], Any]:
+def _value_of(allowed: Iterable[Constraint]) -> tuple[str, Callable[..., Any]]:
+    """What follows a flag whose value meets these, and its reader."""
     for one in allowed:
+        if isinstance(one, Boolean):
+            return "", lambda: True
         if isinstance(one, Names):
-            return one_of(one.names)
+            return "name", one_of(one.names)
         if isinstance(one, Interval) and one.kind is Integral:
-            return whole(int(one.left or 0))
+            return "n", whole(int(one.left or 0))
         if isinstance(one, Interval):
-            return number(_wanted(one), one.allows)
+            return "x", number(_wanted(one), one.allows)
     raise TypeError("no text can be read by these constraints")
 
 

@@ -13,6 +13,7 @@ from dpsvm.cli.distributed import DistributedCommand, Done, Request, cell
 from dpsvm.cli.distributed_flags import PARTIES, settings_of, share, width_of
 from dpsvm.cli.layout import line
 from dpsvm.cli.options import Flag, UsageError, number, one_of, positive, whole
+from dpsvm.constraints import Boolean
 from dpsvm.frank_wolfe.agreement import SENDERS
 from dpsvm.frank_wolfe.comparison import MODEL, PRIVATE, Comparison, Outcome, compare
 from dpsvm.frank_wolfe.coordinator import PROBLEMS
@@ -22,7 +23,7 @@ from dpsvm.frank_wolfe.messages import Traffic
 from dpsvm.frank_wolfe.steps import LINE_SEARCH, PAIRWISE
 
 _APART = f"{PRIVATE}: another run at the same epsilon, charged to no ledger, so not to be released"
-_setting = settings_of(FrankWolfeLasso, {})
+_setting = settings_of(FrankWolfeLasso, {"public_labels": [Boolean()]})
 _tolerance = number("a finite number from 0 on", lambda value: value >= 0.0)
 
 _MODEL_FLAGS = (

@@ -10,9 +10,18 @@ from dpsvm.svm.parameters import TABLE, Parameters
 from dpsvm.svm.selectors import NUMBERS, SELECTORS
 
 _TAKES = {
-    **{"machine": "type", "kernel": "type", "solver": "name", "selector": "name", "C": "cost"},
-    **{"shrinking": "0|1", "probability": "0|1", "cache_size": "MB", "tol": "tolerance"},
-    **{"max_iter": "n", "time_limit": "seconds", **dict.fromkeys(NUMBERS, "x")},
+    "machine": "type",
+    "kernel": "type",
+    "C": "cost",
+    "cache_size": "MB",
+    "tol": "tolerance",
+    "shrinking": "0|1",
+    "probability": "0|1",
+    "max_iter": "n",
+    "time_limit": "seconds",
+    "solver": "name",
+    "selector": "name",
+    **dict.fromkeys(NUMBERS, "x"),
 }
 """How help shows the value of a setting, where it is not by the setting's name."""
 

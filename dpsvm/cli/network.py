@@ -64,25 +64,23 @@ _MODEL_FLAGS = (
         "name",
         reader(_graph, f"one of {' '.join(SHAPES)}, nor edges like 0-1,1-2"),
     ),
-    _setting("graph_seed", "of a random graph", "n", default_text="0"),
+    _setting("graph_seed", "of a random graph", default_text="0"),
     _setting(
         "density",
         "of a random graph: the share of edges beyond a spanning tree",
-        "x",
         default_text="2 / nodes",
     ),
     Flag("--deal-seed", "of who is dealt which rows", "n", whole(0), 0),
-    _setting("loss", " ".join(LOSSES), "name"),
-    _setting("width", "of a rounded corner", "x", default_text="0.5"),
-    _setting("C", "weight of a node's mean loss", "x"),
-    _setting("lam", "strength of the regularisation", "x"),
+    _setting("loss", " ".join(LOSSES)),
+    _setting("width", "of a rounded corner", default_text="0.5"),
+    _setting("C", "weight of a node's mean loss"),
+    _setting("lam", "strength of the regularisation"),
     _setting(
         "data_norm",
         "public: longer rows are shortened to it, and all are divided by it",
-        "x",
         default_text="rows as they are",
     ),
-    _setting("constant", "a constant feature, for an intercept; needs --data-norm", "x"),
+    _setting("constant", "a constant feature, for an intercept; needs --data-norm"),
     _setting(
         "classes",
         "the public pair of labels, the larger one positive",
@@ -99,7 +97,7 @@ _RUN_FLAGS = (
         one_of(tuple(_ALGORITHMS)),
         "radmm",
     ),
-    _setting("rounds", "of both kinds", "n"),
+    _setting("rounds", "of both kinds"),
     _setting("rho", "the step, or one for each node", "x,...", _numbers),
     _setting(
         "growth",
@@ -113,9 +111,9 @@ _RUN_FLAGS = (
         "edge: the mean of both ends'; per-node: the paper's, which can lead elsewhere",
         "form",
     ),
-    _setting("gamma", "radmm, mradmm: of a recycled step", "x", default_text="0.5"),
-    _setting("start_seed", "of random first weights", "n", default_text="start at 0"),
-    _setting("tol", "of a node's gradient norm", "x"),
+    _setting("gamma", "radmm, mradmm: of a recycled step", default_text="0.5"),
+    _setting("start_seed", "of random first weights", default_text="start at 0"),
+    _setting("tol", "of a node's gradient norm"),
     Flag("--diagnose", "check what proofs of convergence rest on", default=False),
 )
 _PRIVACY_FLAGS = (
@@ -133,7 +131,6 @@ _PRIVACY_FLAGS = (
     _setting(
         "bound",
         "objective: what epsilon is; tight: proved here; paper: printed there, larger",
-        "name",
         default_text="tight",
     ),
 )

@@ -36,7 +36,7 @@ _MODEL_FLAGS = (
         one_of(PREDICTION_LOSSES),
     ),
     _setting("width", "of a rounded corner", "x", positive),
-    _setting("penalty", " ".join(PENALTIES), "name"),
+    _setting("penalty", " ".join(PENALTIES)),
     _setting("lam", "strength of the penalty", "x", positive),
     _setting("C", "weight of the losses", "x", positive),
     Flag(
@@ -61,9 +61,9 @@ _MODEL_FLAGS = (
     ),
 )
 _RUN_FLAGS = (
-    _setting("method", "sharing, or jacobi: the paper's, which can diverge", "name"),
-    _setting("rounds", "the most rounds", "n"),
-    _setting("tol", "stop at residuals of this size", "x"),
+    _setting("method", "sharing, or jacobi: the paper's, which can diverge"),
+    _setting("rounds", "the most rounds"),
+    _setting("tol", "stop at residuals of this size"),
     _setting("rho", "the step", "x", positive, default_text="from the loss"),
     _setting(
         "kappa",
