@@ -85,16 +85,18 @@ def settings_of(estimator: Any, constraints: Table) -> Callable[..., Flag]:
         takes: str = "",
         read: Callable[[str], Any] | None = None,
         default_text: str | None = None,
+        *,
+        spelling: str | None = None,
     ) -> Flag:
-        spelling = f"--{name.replace('_', '-')}"
+        spelling = spelling or f"--{name.replace('_', '-')}"
         if read is None:
             usual, read = _value_of(constraints[name])
             takes = takes or usual
         if not takes:
-            return Flag(spelling, meaning)
+            return Flag(spelling, meaning, name=name)
         if default_text is None:
             default_text = default_text_of(parameters[name].default)
-        return Flag(spelling, meaning, takes, read, default_text=default_text)
+        return Flag(spelling, meaning, takes, read, default_text=default_text, name=name)
 
     return flag
 
