@@ -147,14 +147,15 @@ def atomic_write(
     old = os.stat(path).st_mode if os.path.exists(path) else None
     descriptor = _descriptor(path)
     if descriptor is not None or not (old is None or stat.S_ISREG(old)):
-        with open(path if descriptor is None else _again(descriptor, path), mode, **text) as file:
+        place = path if descriptor is None else _again(descriptor, path)
+        with _named(path), open(place, mode, **text) as file:
             yield file
         return
     target = os.path.realpath(path)
     temporary = os.path.join(os.path.dirname(target), f".dpsvm-{os.urandom(8).hex()}")
     descriptor = _create(temporary, path, permissions)
     try:
-        with open(descriptor, mode, **text) as file:
+        with _named(path), open(descriptor, mode, **text) as file:
             yield file
             file.flush()
             os.fsync(descriptor)
@@ -166,6 +167,17 @@ def atomic_write(
         with suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+@contextmanager
+def _named(path: str | os.PathLike[str]) -> Iterator[None]:
+    """An error of the system that names no file, as of a full disk, is reported as one of this."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None or error.filename is not None:
+            raise
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
 
 
 def sync_folder(folder: str | os.PathLike[str]) -> None:
@@ -191,10 +203,8 @@ def _again(descriptor: int, path: str | os.PathLike[str]) -> int:
     """A descriptor for the same place, to be closed; opening the name would begin a file anew."""
     if descriptor == 1 and sys.stdout is not None:  # None: closed by whoever began this process
         sys.stdout.flush()
-    try:
+    with _named(path):
         return os.dup(descriptor)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, os.fspath(path)) from None
 
 
 def _create(temporary: str, path: str | os.PathLike[str], permissions: int) -> int:

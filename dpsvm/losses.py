@@ -36,6 +36,7 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from dpsvm._arrays import Array
+from dpsvm.names import LOSSES, PREDICTION_LOSSES
 
 
 class Loss(ABC):
@@ -269,9 +270,6 @@ _KINDS: dict[str, type[Loss]] = {
     kind.name: kind for kind in (Hinge, HuberHinge, SmoothHinge, Logistic)
 }
 
-LOSSES = tuple(_KINDS)
-"""The names of the convex losses of the margin, which the private machines take."""
-
 
 def make_loss(name: str, width: float = 0.5) -> Loss:
     """The loss of a name; the width is that of a rounded corner.
@@ -337,9 +335,6 @@ class Squared:
 
 PredictionLoss = OfMargin | Squared
 """A loss of a prediction z and a target y: what a distributed machine minimises over z."""
-
-PREDICTION_LOSSES = ("logistic", "hinge", "huber", "smooth", "sigmoid", "squared")
-"""The names of the losses of a prediction."""
 
 
 def make_prediction_loss(name: str, width: float = 0.5) -> PredictionLoss:

@@ -337,7 +337,7 @@ def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_flags_may_follow_file_names_and_two_dashes_end_them() -> None:
-    flags = [Flag("-q", "quiet", ""), Flag("--json", "json", "", ("file",), str)]
+    flags = [Flag("-q", "", name="quiet"), Flag("--json", "", "file", str)]
     values, operands = parse(["data", "-q", "--json=facts", "--", "-model"], flags)
     assert values == {"quiet": True, "json": "facts"}
     assert operands == ["data", "-model"]
@@ -350,4 +350,4 @@ def test_a_value_may_look_like_a_flag() -> None:
 
 def test_a_flag_without_its_value_says_what_is_missing() -> None:
     with pytest.raises(UsageError, match="-y must be followed by lower upper"):
-        parse(["-y", "1"], [Flag("-y", "y", "", ("lower", "upper"), float)])
+        parse(["-y", "1"], [Flag("-y", "", "lower upper", float)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -209,6 +210,30 @@ def test_standard_error_may_be_closed(data: str, code: int, closed: list[int]) -
     assert process.returncode == code
     assert ("Total nSV" in said) == os.path.exists("m") == (code == 0)
     assert "error" not in said
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is full")
+def test_a_full_disk_is_told_with_the_name_of_the_file(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "model").write_text(MODELS["two"])
+    for words in (
+        "train -q two /dev/full",
+        "train -q two m --json /dev/full",
+        "predict -q two model /dev/full",
+        "scale two -s /dev/full",
+    ):
+        assert refusal(capsys, *words.split()) == "/dev/full: No space left on device"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is full")
+@pytest.mark.parametrize(("words", "code"), [("train nowhere", 2), ("train -s 0 two m", 0)])
+def test_the_exit_code_tells_where_standard_error_cannot(words: str, code: int) -> None:
+    with (
+        open("/dev/full", "w") as full,
+        start(*words.split(), stdout=subprocess.DEVNULL, stderr=full) as process,
+    ):
+        assert process.wait() == code
 
 
 def test_a_file_to_write_has_a_name(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import dpsvm
 import dpsvm.cli.private
 from dpsvm.cli import main
 from dpsvm.cli.interrupt import prompt_interrupt
+from dpsvm.cli.options import default_text_of
 from dpsvm.cli.private_flags import MACHINE_FLAGS, PRIVATE_FLAGS, SHARED_FLAGS, TRAINING_FLAGS
 from dpsvm.data import dump_libsvm
 from dpsvm.privacy.accountant import BudgetAccountant
@@ -499,3 +501,11 @@ def test_a_number_of_features_taken_from_the_file_is_said_to_be_assumed_public(
     assert run(BOTH, "--seed 1 -q two stated") == 0
     assert "number of features" not in capsys.readouterr().err
     assert content(Path())["m"] == content(Path())["stated"]
+
+
+def test_the_defaults_that_help_tells_are_those_of_the_estimator():
+    # The flags state them, for help is not to wait for scikit-learn.
+    told = {flag.name: flag.default_text for flag in PRIVATE_FLAGS if flag.default_text}
+    for name, parameter in signature(PrivateSVC).parameters.items():
+        if name in told and parameter.default is not None:
+            assert told[name] == default_text_of(parameter.default)

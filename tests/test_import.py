@@ -92,6 +92,20 @@ def test_the_programs_of_libsvm_load_neither_scipy_nor_sklearn(words: str, tmp_p
         assert loaded_by(code) == {"numpy", "typing", "dataclasses"}
 
 
+@pytest.mark.parametrize("program", ["train", "predict", "scale"])
+@pytest.mark.parametrize("flags", ["--help", "-h", "--nonsense data", "-q data --epsilon 1", ""])
+def test_help_and_refusals_load_neither_scipy_nor_sklearn(program: str, flags: str) -> None:
+    words = [program, *flags.split()]
+    code = f"from dpsvm.cli import main; assert main({words!r}) == {0 if flags == '--help' else 2}"
+    assert loaded_by(code) == {"numpy", "typing", "dataclasses"}
+
+
+@pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["trian"]])
+def test_what_needs_no_arrays_does_not_load_numpy(words: list[str]) -> None:
+    code = f"from dpsvm.cli import main; assert main({words!r}) == {2 * (words == ['trian'])}"
+    assert "numpy" not in loaded_by(code)
+
+
 def test_every_name_is_found_and_others_are_not() -> None:
     for package in (dpsvm, dpsvm.svm):
         assert set(package.__all__) <= set(dir(package))

@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 
 from dpsvm.losses import (
-    LOSSES,
-    PREDICTION_LOSSES,
     Hinge,
     HuberHinge,
     Logistic,
@@ -19,6 +17,7 @@ from dpsvm.losses import (
     make_loss,
     make_prediction_loss,
 )
+from dpsvm.names import LOSSES, PREDICTION_LOSSES
 
 MARGINS = np.linspace(-6.0, 6.0, 24_001)
 SMOOTH = [HuberHinge(0.5), HuberHinge(2.0), SmoothHinge(0.5), SmoothHinge(1.0), Logistic()]

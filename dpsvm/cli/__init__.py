@@ -71,9 +71,10 @@ def _run(words: list[str]) -> None:
 
 
 def _discard_errors() -> None:
-    """Stand in for a closed standard error: what is said would go to standard output instead.
+    """Stand in for a standard error that is closed, or that nothing can be written to.
 
-    It takes the descriptor itself, which the next file to be opened would have.
+    It takes the descriptor itself, which the next file to be opened would have: what is said would
+    go there, or to standard output.
     """
     nowhere = os.open(os.devnull, os.O_WRONLY)
     if nowhere != _STANDARD_ERROR:
@@ -88,7 +89,10 @@ def _fail(name: str, reason: str, code: int = _FAILED) -> int:
 
 
 def _say(name: str, text: str) -> None:
-    print(f"{name}: {' '.join(text.split())}", file=sys.stderr)
+    try:
+        print(f"{name}: {' '.join(text.split())}", file=sys.stderr)
+    except OSError:  # of a full disk, say: the exit code still tells
+        _discard_errors()
 
 
 def _help() -> str:
@@ -98,6 +102,6 @@ def _help() -> str:
         "usage: dpsvm COMMAND [flags] FILE ...",
         "Support vector machines with LIBSVM's files and flags, and linear models that are private "
         "or trained across parties.",
-        ("Commands", [Flag(name, name, meaning) for name, meaning in _COMMANDS.items()]),
+        ("Commands", [Flag(name, meaning) for name, meaning in _COMMANDS.items()]),
         ending="dpsvm COMMAND --help explains the flags of a command; dpsvm --version tells which.",
     )

@@ -11,8 +11,8 @@ import numpy as np
 from scipy import sparse
 
 from dpsvm.cli.audit_flags import AUDIT_FLAGS, MACHINE_FLAGS, OUTPUT_FLAGS, PRIVATE_FLAGS
+from dpsvm.cli.files import check_outputs, write_outputs
 from dpsvm.cli.options import UsageError, help_page, one_operand, parse
-from dpsvm.cli.outputs import check_outputs, write_outputs
 from dpsvm.cli.wording import in_flags
 from dpsvm.data import load_libsvm
 from dpsvm.privacy import PrivateSVC

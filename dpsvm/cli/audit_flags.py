@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dpsvm.cli.compare_flags import KERNEL_FLAGS
-from dpsvm.cli.options import Flag, number, one_of, positive, reader, several, table_flag, whole
-from dpsvm.cli.selector_flags import CHOICES, NUMBER_FLAGS
-from dpsvm.losses import LOSSES
-from dpsvm.privacy.audit import CANARIES, NEIGHBOURING
-from dpsvm.privacy.methods import METHODS
+from dataclasses import replace
+
+from dpsvm.cli.distributed_flags import settings_of
+from dpsvm.cli.machine_flags import CHOICES, KERNEL_FLAGS, NUMBER_FLAGS, table_flag
+from dpsvm.cli.options import Flag, number, one_of, positive, reader, several, whole
+from dpsvm.names import LOSSES, METHODS
+from dpsvm.privacy import PrivateSVC
+from dpsvm.privacy.audit import CANARIES, NEIGHBOURING, audit
 from dpsvm.svm.selectors import NUMBERS, SELECTORS
 
 _share = number("a number between 0 and 1", lambda value: 0.0 < value < 1.0)
@@ -16,92 +18,86 @@ _budgets = [
     f"with {one.name} {NUMBERS[one.budget].flag}" for one in SELECTORS.values() if one.budget
 ]
 
+_asked, _private = settings_of(audit, {}), settings_of(PrivateSVC, {})
+
 AUDIT_FLAGS = (
-    Flag(
-        "--canary",
+    _asked(
         "canary",
         "the record that is there in one world and not in the other: mislabelled, natural (of the "
         "data) or unique-feature",
-        ("kind",),
+        "kind",
         one_of(CANARIES),
-        default="mislabelled",
     ),
-    Flag(
-        "--record",
+    _asked(
         "record",
         "for natural, which record, counted from 0",
-        ("n",),
+        "n",
         whole(0),
         default_text="of ten that move a least-squares fit most the best to tell apart",
     ),
-    Flag(
-        "--neighbouring",
+    _asked(
         "neighbouring",
         "the relation the claim is about: add-remove or replace",
-        ("relation",),
+        "relation",
         one_of(NEIGHBOURING),
         default_text="add-remove; replace for --method objective",
     ),
     Flag(
         "--feature-range",
-        "feature_range",
         "public range of the features",
-        ("low", "high"),
+        "low high",
         lambda low, high: (reader(float, "a number")(low), reader(float, "a number")(high)),
         default_text="what FILE shows of each feature",
     ),
-    Flag(
-        "--claimed-epsilon",
+    _asked(
         "claimed_epsilon",
         "the claim to test",
-        ("x",),
+        "x",
         positive,
         default_text=", ".join(["--epsilon", *_budgets]),
     ),
-    Flag("--delta", "delta", "the delta of the claim", ("x",), _delta, default=0.0),
-    Flag("--runs", "runs", "test runs of each world", ("n",), whole(20), default=1000),
-    Flag(
-        "--pilot-runs",
+    _asked("delta", "the delta of the claim", "x", _delta),
+    _asked("runs", "test runs of each world", "n", whole(20)),
+    _asked(
         "pilot_runs",
         "pilot runs of each world, which choose the event",
-        ("n",),
+        "n",
         whole(20),
         default_text="a quarter of --runs, at least 100",
     ),
-    Flag("--confidence", "confidence", "of the bound", ("x",), _share, default=0.95),
-    Flag(
-        "--seed",
-        "seed",
+    _asked("confidence", "of the bound", "x", _share),
+    _asked(
+        "random_state",
         "seed of the whole audit",
-        ("n",),
+        "n",
         whole(0),
+        spelling="--seed",
         default_text="fresh, or that of --resume",
     ),
     Flag(
         "--jobs",
-        "jobs",
         "processes, -1 for one per core; the result does not depend on it",
-        ("n",),
+        "n",
         several("processes"),
-        default=-1,
+        -1,
+        name="n_jobs",
     ),
-    Flag(
-        "--resume",
-        "resume",
+    _asked(
+        "resume_path",
         "keep the runs in a file as they end; the same command goes on from it",
-        ("file",),
+        "file",
         str,
+        spelling="--resume",
     ),
 )
 MACHINE_FLAGS = (
-    *(flag for flag in KERNEL_FLAGS if flag.name in ("kernel", "degree", "gamma", "coef0")),
-    table_flag("C", "cost", default=None, default_text="1"),
-    table_flag("tol", "tolerance"),
-    table_flag("shrinking", "0|1"),
-    table_flag("max_iter", "n", default_text="none"),
+    *KERNEL_FLAGS,
+    table_flag("C", default=None, default_text="1"),
+    table_flag("tol"),
+    table_flag("shrinking"),
+    table_flag("max_iter", default_text="none"),
     table_flag(
         "selector",
-        "name",
         default=None,
         default_text="wss2",
         choices=CHOICES,
@@ -109,36 +105,24 @@ MACHINE_FLAGS = (
     *NUMBER_FLAGS,
 )
 PRIVATE_FLAGS = (
-    Flag("--private", "private", "audit PrivateSVC instead of SVC", default=False),
-    Flag("--epsilon", "epsilon", "its epsilon, which is put to the test", ("x",), positive),
-    Flag(
-        "--method",
-        "method",
-        "its method",
-        ("name",),
-        one_of(METHODS),
-        default_text="objective-gaussian",
+    Flag("--private", "audit PrivateSVC instead of SVC", default=False),
+    _private("epsilon", "its epsilon, which is put to the test", "x", positive, default_text=""),
+    replace(
+        _private("method", "its method", "name", one_of(METHODS)),
         choices=("  " + " ".join(METHODS),),
     ),
-    Flag(
-        "--loss",
-        "loss",
-        "its loss",
-        ("name",),
-        one_of(LOSSES),
-        default_text="huber",
-        choices=("  " + " ".join(LOSSES),),
+    replace(
+        _private("loss", "its loss", "name", one_of(LOSSES)), choices=("  " + " ".join(LOSSES),)
     ),
-    Flag("--data-norm", "data_norm", "public bound on the norm of a row", ("x",), positive),
+    _private("data_norm", "public bound on the norm of a row", "x", positive),
 )
 OUTPUT_FLAGS = (
-    Flag("--json", "json", "write what was found to a JSON file", ("file",), str),
+    Flag("--json", "write what was found to a JSON file", "file", str),
     Flag(
         "--plot",
-        "plot",
         "write the histogram of the statistic (matplotlib), in .png, .svg or .pdf",
-        ("file",),
+        "file",
         str,
     ),
-    Flag("-q", "quiet", "print the findings alone, and show no progress", default=False),
+    Flag("-q", "print the findings alone, and show no progress", default=False, name="quiet"),
 )

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from dpsvm.cli.distributed_flags import settings_of
 from dpsvm.cli.files import require_folder
 from dpsvm.cli.interrupt import prompt_interrupt
 from dpsvm.cli.options import (
@@ -24,39 +25,32 @@ from dpsvm.cli.options import (
     reader,
 )
 from dpsvm.cli.wording import in_flags
+from dpsvm.names import NEIGHBOURING
 from dpsvm.privacy.accountant import BudgetAccountant, BudgetError, Ledger
 from dpsvm.privacy.accounting import epsilon_of
-from dpsvm.privacy.guarantee import NEIGHBOURING, Guarantee
+from dpsvm.privacy.guarantee import Guarantee
 from dpsvm.privacy.minimiser import CertificateError
 
 _USAGE = "usage: dpsvm budget create [flags] FILE | dpsvm budget show FILE"
+_setting = settings_of(BudgetAccountant, {})
 CREATE_FLAGS = (
-    Flag(
-        "--epsilon",
-        "epsilon",
-        "the budget; required",
-        ("x",),
-        positive,
-    ),
-    Flag(
-        "--delta",
+    _setting("epsilon", "the budget; required", "x", positive),
+    _setting(
         "delta",
         "the budget's delta; without it only pure releases fit",
-        ("x",),
+        "x",
         reader(float, "a number"),
         default_text="0",
     ),
-    Flag(
-        "--neighbouring",
+    _setting(
         "neighbouring",
         " or ".join(NEIGHBOURING),
-        ("relation",),
+        "relation",
         one_of(NEIGHBOURING),
         default_text=NEIGHBOURING[0],
     ),
     Flag(
         "--adaptive",
-        "adaptive",
         "the size of a charge may be chosen in the light of earlier releases, for a little more",
         default=False,
     ),

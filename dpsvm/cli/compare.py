@@ -4,22 +4,91 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from dpsvm.cli.compare_flags import KERNEL_FLAGS, OUTPUT_FLAGS, RUN_FLAGS
-from dpsvm.cli.files import require_folder
-from dpsvm.cli.options import UsageError, help_page, parse
-from dpsvm.cli.outputs import require_matplotlib
+from dpsvm.cli.files import require_folder, require_matplotlib
+from dpsvm.cli.machine_flags import CHOICES, KERNEL_FLAGS, table_flag, take_parameters
+from dpsvm.cli.options import Flag, UsageError, help_page, parse, several, whole
 from dpsvm.comparison import Comparison, Dataset, Journal, Plan, Run, Setting, grid, results
 from dpsvm.comparison.page import page
 from dpsvm.data import atomic_write, load_libsvm
 from dpsvm.progress import runs_progress
-from dpsvm.svm.parameters import Parameters
-from dpsvm.svm.selectors import NUMBERS
+from dpsvm.svm.parameters import TABLE
+from dpsvm.svm.selectors import NUMBERS, SELECTORS
 
 _USAGE = "usage: dpsvm compare [flags] [FILE ...]"
 _SOME_FAILED = 1
+_SHRINKING = {"on": (True,), "off": (False,), "both": (True, False)}
+
+
+def _listed(name: str) -> Callable[[str], tuple[Any, ...]]:
+    setting = TABLE[name]
+
+    def read(text: str) -> tuple[Any, ...]:
+        try:
+            return tuple(setting.read(part) for part in text.split(","))
+        except ValueError as error:  # it names the flag of one value
+            raise ValueError(str(error).removeprefix(f"{setting.flag} ")) from None
+
+    return read
+
+
+def _shrinking(text: str) -> tuple[bool, ...]:
+    if text not in _SHRINKING:
+        raise ValueError(f"{text!r} is not on, off or both")
+    return _SHRINKING[text]
+
+
+def _number_flag(name: str) -> Flag:
+    row = TABLE[name]
+    return table_flag(
+        name,
+        meaning=f"values separated by commas, {row.meaning}",
+        takes="x,...",
+        read=_listed(name),
+        default=(row.default,),
+        default_text=f"{row.default:g}",
+    )
+
+
+_RUN_FLAGS = (
+    Flag(
+        "--selectors",
+        "selectors to compare, separated by commas; wss2 is always run",
+        "names",
+        _listed("selector"),
+        tuple(SELECTORS),
+        default_text="all",
+        choices=CHOICES,
+    ),
+    *map(_number_flag, NUMBERS),
+    Flag("--runs", "runs of each setting that draws random numbers", "n", whole(1), 10),
+    Flag("--shrinking", "on, off or both", "which", _shrinking, (True,), default_text="on"),
+    Flag("--seed", "seed of the first run", "n", whole(0), 0),
+    Flag("--cv", "also score by cross-validation, in svm-train's folds", "k", whole(2)),
+    Flag("--test", "also score on a held-out file", "file", str),
+    Flag("--jobs", "runs at a time, -1 for one per core", "n", several("runs"), 1),
+    Flag(
+        "--resume",
+        "keep every run in a file as it ends, and do not repeat the runs found there",
+        "file",
+        str,
+    ),
+)
+_MACHINE_FLAGS = (
+    *KERNEL_FLAGS,
+    *map(table_flag, ("C", "cache_size", "tol")),
+    table_flag("max_iter", default_text="none"),
+)
+_OUTPUT_FLAGS = (
+    Flag("--json", "write everything, every run included, to a JSON file", "file", str),
+    Flag("--csv", "write one line per setting to a CSV file", "file", str),
+    Flag("--html", "write one page of tables and charts (matplotlib)", "file", str),
+    Flag("--plot", "write the charts to a folder as PNG (matplotlib)", "folder", str),
+    Flag("-q", "print no tables", default=False, name="quiet"),
+)
 
 
 def help_text() -> str:
@@ -29,9 +98,9 @@ def help_text() -> str:
         "Trains each FILE, in LIBSVM's format and class order, plain or compressed, with every "
         "selector, and compares iterations, objectives, gaps and scores with wss2's. Without a "
         "FILE: scikit-learn's breast-cancer data, scaled to [-1, 1].",
-        ("What is run", RUN_FLAGS),
-        ("The machine, with LIBSVM's flags", KERNEL_FLAGS),
-        ("What is written", OUTPUT_FLAGS),
+        ("What is run", _RUN_FLAGS),
+        ("The machine, with LIBSVM's flags", _MACHINE_FLAGS),
+        ("What is written", _OUTPUT_FLAGS),
         ending="The exit code is 0, 1 if some of the files could not be compared, 2 for an error "
         "before anything was run, and 130 when interrupted: what was finished is then shown.",
     )
@@ -76,18 +145,15 @@ def run(arguments: list[str]) -> None:
 
 
 def _read_request(arguments: list[str]) -> _Request:
-    values, files = parse(arguments, RUN_FLAGS + KERNEL_FLAGS + OUTPUT_FLAGS)
+    values, files = parse(arguments, _RUN_FLAGS + _MACHINE_FLAGS + _OUTPUT_FLAGS)
     if values["test"] is not None and len(files) != 1:
         raise UsageError(f"--test goes with one FILE, got {len(files)}")
     settings = grid(**{name: values.pop(name) for name in ("selectors", "shrinking", *NUMBERS)})
-    names = {field.name for field in fields(Parameters)}
-    parameters = Parameters(**{name: values.pop(name) for name in names & values.keys()})
     plan_values = {name: values.pop(name) for name in ("runs", "seed", "cv")}
-    plan = Plan(settings=settings, parameters=parameters, **plan_values)
+    plan = Plan(settings=settings, parameters=take_parameters(values), **plan_values)
     request = _Request(plan=plan, files=files, **values)
     for path in (request.json, request.csv, request.html, request.resume):
-        if path is not None:
-            require_folder(path)
+        require_folder(path)
     if request.plot is not None and Path(request.plot).is_file():
         raise UsageError(f"--plot {request.plot}: a folder is needed, and this is a file")
     for flag, path in (("--plot", request.plot), ("--html", request.html)):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import csv
 import errno
 import os
-from collections.abc import Iterator, Sequence
-from io import StringIO
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -40,29 +39,27 @@ def _names(text: str) -> tuple[str, ...]:
 FLAGS = (
     Flag(
         "--split",
-        "share",
         "draw this share of the rows at random for a test file of their own, FILE.t",
-        ("x",),
+        "x",
         number("a number between 0 and 1", lambda value: 0.0 < value < 1.0),
+        name="share",
     ),
-    Flag("--seed", "seed", "of --split, and of the orders of --parties", ("n",), whole(0), 0),
+    Flag("--seed", "of --split, and of the orders of --parties", "n", whole(0), 0),
     Flag(
         "--scale",
-        "scale",
         "range: features to [-1, 1]; standard: mean 0 and variance 1, numbers to predict too",
-        ("how",),
+        "how",
         one_of(_SCALES),
-        default=_SCALES[0],
+        _SCALES[0],
     ),
     Flag(
         "--parties",
-        "parties",
         "write a table NAME.csv for each of these parties instead, for dpsvm federation: a share "
         "of the columns and the ids, in an order of its own; the first has the labels too",
-        ("name,...",),
+        "name,...",
         _names,
     ),
-    Flag("--force", "force", "write over files that exist", default=False),
+    Flag("--force", "write over files that exist", default=False),
 )
 
 
@@ -72,7 +69,7 @@ def help_text() -> str:
         _USAGE,
         "Writes one of the data sets that come with scikit-learn to FILE (default: NAME), in "
         "LIBSVM's format. Without a NAME: lists them. A file that exists is left as it is.",
-        ("Data sets", [Flag(name, name, meaning) for name, meaning in SETS.items()]),
+        ("Data sets", [Flag(name, meaning) for name, meaning in SETS.items()]),
         ("Flags", FLAGS),
         ending="The scales are taken from all rows of the set: fine for trying things out. A real "
         "guarantee needs ranges that were public before.",
@@ -99,21 +96,18 @@ def run(arguments: list[str]) -> None:
         raise UsageError(f"--parties: {len(parties)} cannot share {len(columns)} columns")
     rng = np.random.default_rng(values["seed"])
     parts = _parts(len(y), values["share"], rng)
-    names = [f"{one}{ending}.csv" for ending in parts for one in parties]
-    names = names or [f"{path}{ending}" for ending in parts]
-    _require_new(names, force=values["force"])
+    files = [f"{one}{ending}.csv" for ending in parts for one in parties]
+    _require_new(files or [f"{path}{ending}" for ending in parts], force=values["force"])
     told = f", of a split by seed {values['seed']}" if len(parts) > 1 else ""
-    files = iter(names)
-    for rows in parts.values():
+    shares = np.array_split(np.arange(len(columns)), max(len(parties), 1))
+    for ending, rows in parts.items():
         count = f"{len(rows)} rows{told}"
         if not parties:
-            file = next(files)
-            dump_libsvm(X[rows], y[rows], file)
-            print(line(file, count))
-        for own in np.array_split(np.arange(len(columns)), len(parties)) if parties else ():
-            file, labels = next(files), y if own[0] == 0 else None
-            with atomic_write(file) as text:
-                text.write(_table(X, labels, columns, own, rng.permutation(rows)))
+            dump_libsvm(X[rows], y[rows], f"{path}{ending}")
+            print(line(f"{path}{ending}", count))
+        for party, own in zip(parties, shares, strict=False):
+            file, labels = f"{party}{ending}.csv", y if own[0] == 0 else None
+            _write_table(file, X, labels, columns, own, rng.permutation(rows))
             more = "" if labels is None else " and the labels"
             print(line(file, f"{count}: {len(own)} columns{more}; the ids are sample"))
 
@@ -148,23 +142,22 @@ def _parts(n: int, share: float | None, rng: np.random.Generator) -> dict[str, N
     return {"": np.sort(order[held_out:]), ".t": np.sort(order[:held_out])}
 
 
-def _table(
-    X: Rows, y: Rows | None, columns: Sequence[str], own: NDArray[np.intp], rows: NDArray[np.intp]
-) -> str:
-    """A party's table as CSV: ids, perhaps labels, and its columns."""
-    text = StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["sample", *(["label"] if y is not None else []), *(columns[i] for i in own)])
-    writer.writerows(_fields(X, y, own, rows))
-    return text.getvalue()
-
-
-def _fields(
-    X: Rows, y: Rows | None, own: NDArray[np.intp], rows: NDArray[np.intp]
-) -> Iterator[list[str]]:
-    for row in rows:
-        label = [] if y is None else [f"{y[row]:.17g}"]
-        yield [f"s{row:04}", *label, *(repr(float(value)) for value in X[row, own])]
+def _write_table(
+    path: str,
+    X: Rows,
+    y: Rows | None,
+    columns: Sequence[str],
+    own: NDArray[np.intp],
+    rows: NDArray[np.intp],
+) -> None:
+    """Write a party's table as CSV: ids, perhaps labels, and its columns."""
+    with atomic_write(path) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        label = [] if y is None else ["label"]
+        writer.writerow(["sample", *label, *(columns[i] for i in own)])
+        for row in rows:
+            label = [] if y is None else [f"{y[row]:.17g}"]
+            writer.writerow([f"s{row:04}", *label, *map(repr, X[row, own].tolist())])
 
 
 def _require_new(paths: Sequence[str], *, force: bool) -> None:

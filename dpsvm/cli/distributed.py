@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 
 from dpsvm._version import __version__
 from dpsvm.cli.budget import ChargedLedger, charge_told, charged_fit, open_ledger
-from dpsvm.cli.distributed_flags import COMMON_FLAGS, LEDGER, N_FEATURES, SEED
-from dpsvm.cli.files import read_private, warn_of_width
+from dpsvm.cli.distributed_flags import COMMON_FLAGS, LEDGER, N_FEATURES, SEED, sizes_of, width_of
+from dpsvm.cli.files import check_outputs, read_private, warn_of_width, write_outputs
 from dpsvm.cli.layout import line, prose, table
 from dpsvm.cli.models import save_linear
 from dpsvm.cli.options import Flag, UsageError, help_page, one_operand, parse
-from dpsvm.cli.outputs import check_outputs, write_outputs
 from dpsvm.cli.wording import in_flags
 from dpsvm.data import LibsvmFormatError, load_libsvm
 from dpsvm.progress import runs_progress
@@ -55,6 +54,21 @@ class Request:
         return self.compare or not self.private
 
 
+@dataclass(frozen=True)
+class Done:
+    """A run that has ended."""
+
+    request: Request
+    rows: int  # of the data
+    held: Any  # who holds which columns, or rows
+    found: Any  # the comparison
+
+    @property
+    def model(self) -> Any:
+        """The fitted estimator."""
+        return self.found.model
+
+
 class DistributedCommand(ABC):
     """A command that trains one linear model over data that several hold.
 
@@ -62,57 +76,50 @@ class DistributedCommand(ABC):
     """
 
     name: ClassVar[str]
-    needs: ClassVar[str] = ""  # flags that must be given, as usage shows them
     about: ClassVar[str]
     model_flags: ClassVar[tuple[Flag, ...]]
     sections: ClassVar[tuple[tuple[str, tuple[Flag, ...]], ...]]  # of help, after the model's
     privacy: ClassVar[tuple[str, tuple[Flag, ...]]]  # of which the first flag asks for it
+    required: ClassVar[dict[str, str]] = {}  # flags that must be given, and why
     own: ClassVar[tuple[str, ...]] = ()  # flags that are no settings of the estimator
-    columns: ClassVar[tuple[str, ...]]  # of the table of outcomes, after the name
+    compared: ClassVar[tuple[str, ...]] = ()  # those of them that the comparison takes
+    random: ClassVar[tuple[str, ...]] = ()  # flags that draw numbers without privacy
     draws_messages: ClassVar[bool] = False  # a picture may be of covered figures alone
     protects: ClassVar[dict[str, str]] = {}  # by relation, where the report does not say
+    estimator: Callable[..., Any]  # of settings
+    compare: Callable[..., Any]  # a model, fitted to X, y and what is held, with its baselines
+    picture: Callable[[Any, str], Any]  # of a comparison, under a title
 
     @abstractmethod
     def check(self, values: dict[str, Any], common: Mapping[str, Any], *, private: bool) -> None:
         """Refuse flags without effect and complete the settings; the estimator refuses the rest."""
 
     @abstractmethod
-    def estimator(self, settings: dict[str, Any]) -> Any:
-        """The estimator of some settings."""
-
-    @abstractmethod
-    def held(self, request: Request, X: Any) -> Any:
-        """Who holds which columns, or rows."""
-
-    @abstractmethod
-    def compare(self, request: Request, model: Any, *data: Any, **options: Any) -> Any:
-        """The model, fitted to X, y and what is held, and those it is measured against."""
-
-    @abstractmethod
-    def told(self, request: Request, model: Any, X: Any, held: Any) -> Iterator[str]:
+    def told(self, done: Done) -> Iterator[str]:
         """Lines on the data and the run, of which none is computed on the data."""
 
     @abstractmethod
-    def cells(self, found: Any, outcome: Any, rows: int) -> Iterable[str]:
-        """A line of the table of outcomes, after the name; rows : of the data."""
+    def cells(self, done: Done, outcome: Any) -> dict[str, str]:
+        """A line of the table of outcomes, by column, after the name."""
 
     @abstractmethod
-    def relative(self, found: Any, name: str) -> dict[str, Any]:
-        """How an outcome stands to the one it is measured by."""
-
-    @abstractmethod
-    def facts(self, request: Request, model: Any, held: Any) -> dict[str, Any]:
+    def facts(self, done: Done) -> dict[str, Any]:
         """What JSON tells of this family."""
 
-    @abstractmethod
-    def picture(self, found: Any, title: str) -> Any:
-        """A figure of the run."""
+    def held(self, request: Request, X: Any) -> Any:
+        """Who holds which columns, or rows."""
+        parties = request.own["parties"]
+        return None if parties is None else sizes_of(parties, X.shape[1])
 
-    def figures(self, found: Any) -> Iterator[str]:
+    def figures(self, done: Done) -> Iterator[str]:
         """Lines that are computed on the data."""
         return iter(())
 
-    def diagnosis(self, request: Request, model: Any) -> tuple[str, Sequence[Any]] | None:
+    def relative(self, found: Any, name: str) -> dict[str, Any]:
+        """How an outcome stands to the one it is measured by."""
+        return {"gap": found.gap(name)}
+
+    def diagnosis(self, done: Done) -> tuple[str, Sequence[Any]] | None:
         """What theory assumes, under a heading, if it was asked for."""
         return None
 
@@ -120,9 +127,9 @@ class DistributedCommand(ABC):
         """A word on the outcomes."""
         return None
 
-    def split(self, request: Request, held: Any) -> str:
+    def split(self, done: Done) -> str:
         """Who holds what, for the title of a picture."""
-        return ""
+        return "" if done.held is None else f" split {'/'.join(map(str, done.held))}"
 
     def labels(self, settings: dict[str, Any]) -> Literal["any", "class"]:
         """Whether labels are classes."""
@@ -130,7 +137,7 @@ class DistributedCommand(ABC):
 
     def width(self, request: Request) -> int | None:
         """The number of columns, if it was said."""
-        return request.n_features
+        return width_of(request.own.get("parties")) or request.n_features
 
     def check_rows(
         self, request: Request, X: Any, y: NDArray[np.float64]
@@ -150,8 +157,7 @@ class DistributedCommand(ABC):
     @property
     def flags(self) -> tuple[Flag, ...]:
         """All of them."""
-        further = (flag for _, flags in self._sections() for flag in flags)
-        return tuple(further)
+        return tuple(flag for _, flags in self._sections() for flag in flags)
 
     def _sections(self) -> tuple[tuple[str, tuple[Flag, ...]], ...]:
         heading, flags = self.privacy
@@ -168,7 +174,8 @@ class DistributedCommand(ABC):
 
     @property
     def _usage(self) -> str:
-        return f"usage: {self._call} {self.needs}[flags] FILE"
+        needed = [flag.usage() for flag in self.flags if flag.name in self.required]
+        return f"usage: {' '.join([self._call, *needed])} [flags] FILE"
 
     def help_text(self) -> str:
         """The help of the command."""
@@ -185,22 +192,22 @@ class DistributedCommand(ABC):
         if request.private and self.width(request) is None:
             warn_of_width(request.data, X.shape[1])
         with charge_told(self._call, request.ledger, ledger):
-            found = self._fit(request, ledger, X, y, held, test)
+            done = Done(request, len(y), held, self._fit(request, ledger, X, y, held, test))
             write_outputs(
                 request.json,
-                lambda: self._record(request, found, len(y), held),
+                lambda: self._record(done),
                 request.plot,
-                lambda: self.picture(found, self._title(request, found, held)),
+                lambda: self.picture(done.found, self._title(done)),
             )
             if request.model is not None:
-                save_linear(found.model, request.model)
+                save_linear(done.model, request.model)
         if not request.quiet:
-            print("\n".join(self._lines(request, found, X, held)))
+            print("\n".join(self._lines(done)))
             if ledger is not None:
                 left = f"{before:g} before, {ledger.remaining():g} is left"
                 print(line("ledger", f"{request.ledger}: {left}"))
             if request.model is not None:
-                bare = request.private and found.model.privacy_guarantee_ is None
+                bare = request.private and done.model.privacy_guarantee_ is None
                 remark = ": no guarantee covers these weights" if bare else ""
                 print(line("model", f"{request.model}{remark}"))
 
@@ -222,10 +229,17 @@ class DistributedCommand(ABC):
         return Request(data=data, settings=settings, own=own, private=private, **common)
 
     def _check_common(self, values: dict[str, Any], asks: str, *, private: bool) -> None:
-        """Refuse what has no effect, and what would tell of the data of a private run."""
+        """Refuse what is missing or has no effect, and what would tell of data that are private."""
+        for name, reason in self.required.items():
+            if values[name] is None:
+                raise UsageError(f"--{name} is required: {reason}")
         for name in () if private else ("ledger", "compare"):
             if values[name]:
                 raise UsageError(f"--{name} goes with {asks}")
+        drawn = private or any(values[name] is not None for name in self.random)
+        if values[SEED.name] is not None and not drawn:
+            flags = " or ".join([asks, *(f"--{name}" for name in self.random)])
+            raise UsageError(f"{SEED.spelling} goes with {flags}: nothing else is random")
         telling = ("more", *(() if self.draws_messages else ("plot",)))
         for name in telling if private and not values["compare"] else ():
             if values.get(name):
@@ -259,52 +273,52 @@ class DistributedCommand(ABC):
         test: tuple[Any, Any] | None,
     ) -> Any:
         with in_flags(self.flags):
-            model = self.estimator(request.settings | {"accountant": ledger})
+            model = self.estimator(**request.settings, accountant=ledger)
             name, total = self.rounds(model, held)
             with (
                 charged_fit(self._call, request.ledger, ledger),
                 runs_progress(name, total, not request.quiet) as tick,
             ):
+                more = {name: request.own[name] for name in self.compared}
                 return self.compare(
-                    request, model, X, y, held, test=test, measured=request.measured, tick=tick
+                    model, X, y, held, test=test, measured=request.measured, tick=tick, **more
                 )
 
-    def _lines(self, request: Request, found: Any, X: Any, held: Any) -> Iterator[str]:
-        model, report = found.model, found.model.privacy_report_
-        yield from self.told(request, model, X, held)
+    def _lines(self, done: Done) -> Iterator[str]:
+        request, found, report = done.request, done.found, done.model.privacy_report_
+        yield from self.told(done)
         if report is not None:
-            yield from _privacy_lines(report, self.protects.get(str(model.neighbouring_)))
-        figures = list(self.figures(found)) if request.measured else []
+            yield from _privacy_lines(report, self.protects.get(str(done.model.neighbouring_)))
+        figures = list(self.figures(done)) if request.measured else []
         if request.private and found.outcomes:
             yield from ("", _OUTSIDE if request.measured else _TESTED, *[""][: len(figures)])
         yield from figures
         if found.outcomes:
-            rows = [(one.name, *self.cells(found, one, X.shape[0])) for one in found.outcomes]
-            yield from ("", *table([("model", *self.columns), *rows]))
+            rows = [{"model": one.name} | self.cells(done, one) for one in found.outcomes]
+            yield from ("", *table([list(rows[0]), *(list(row.values()) for row in rows)]))
         if found.verdict is not None:
             yield from ("", prose(found.verdict))
         if (remark := self.remark(found)) is not None:
             yield prose(remark)
-        if (diagnosis := self.diagnosis(request, model)) is not None:
+        if (diagnosis := self.diagnosis(done)) is not None:
             heading, assumptions = diagnosis
             yield from ("", heading, *(prose(str(one)) for one in assumptions))
 
-    def _title(self, request: Request, found: Any, held: Any) -> str:
-        title = f"{Path(request.data).name}{self.split(request, held)}"
-        report = found.model.privacy_report_
+    def _title(self, done: Done) -> str:
+        title = f"{Path(done.request.data).name}{self.split(done)}"
+        report = done.model.privacy_report_
         if report is None:
             return title
         if report["guarantee"] is None:
             return f"{title}: claimed {report['claimed']}, not a guarantee"
-        outside = "; figures on the data are outside it" if found.measured else ""
+        outside = "; figures on the data are outside it" if done.found.measured else ""
         return f"{title}: {report['guarantee']}{outside}"
 
-    def _record(self, request: Request, found: Any, rows: int, held: Any) -> dict[str, Any]:
-        model, report = found.model, found.model.privacy_report_
+    def _record(self, done: Done) -> dict[str, Any]:
+        model, found, report = done.model, done.found, done.model.privacy_report_
         told = {name: value for name, value in model.get_params().items() if name != "accountant"}
-        facts = self.facts(request, model, held)
         outside: list[str] = []
-        if request.private:
+        if done.request.private:
             history: tuple[str, ...] = getattr(model.history_, "outside_guarantee", tuple)()
             outside = [f"history.{name}" for name in history]
             outside += ["outcomes"] if found.outcomes else []
@@ -312,11 +326,11 @@ class DistributedCommand(ABC):
         covered = report is None or report.get("covers", "model") == "model"
         return {
             "dpsvm": __version__,
-            "data": request.data,
-            "rows": rows,
+            "data": done.request.data,
+            "rows": done.rows,
             "settings": {name: _plain(value) for name, value in told.items()},
-            **facts,
-            self.rounds(model, held)[0]: model.n_iter_,
+            **self.facts(done),
+            self.rounds(model, done.held)[0]: model.n_iter_,
             "stop_reason": model.stop_reason_,
             "privacy": report,
             "outside_guarantee": outside,

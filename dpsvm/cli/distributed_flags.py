@@ -11,39 +11,55 @@ from inspect import signature
 from numbers import Integral
 from typing import Any
 
-from dpsvm.cli.options import Flag, number, one_of, whole
-from dpsvm.constraints import Constraint, Interval, Names, Table
+import numpy as np
+
+from dpsvm.cli.options import Flag, UsageError, default_text_of, number, one_of, reader, whole
+from dpsvm.constraints import Boolean, Constraint, Interval, Names, Table
+
+Parties = int | tuple[int, ...]
 
 N_FEATURES = Flag(
     "--n-features",
-    "n_features",
     "the public number of columns",
-    ("n",),
+    "n",
     whole(1),
     default_text="the largest index of FILE",
 )
-LEDGER = Flag("--ledger", "ledger", "charge the run to this ledger (dpsvm budget)", ("file",), str)
-SEED = Flag("--seed", "random_state", "of the noise, for experiments only", ("n",), whole(0))
+LEDGER = Flag("--ledger", "charge the run to this ledger (dpsvm budget)", "file", str)
+SEED = Flag("--seed", "of the noise, for experiments only", "n", whole(0), name="random_state")
 COMMON_FLAGS = (
-    Flag("--test", "test", "held-out rows; losses on them are told too", ("file",), str),
+    Flag("--test", "held-out rows; losses on them are told too", "file", str),
     Flag(
         "--compare",
-        "compare",
         "of a private run: also what is told without privacy, outside the guarantee",
         default=False,
     ),
     Flag(
         "--model",
-        "model",
         "write the model for dpsvm predict: a LIBSVM model file, of a private run JSON with the "
         "guarantee",
-        ("file",),
+        "file",
         str,
     ),
-    Flag("--json", "json", "write everything, every round included", ("file",), str),
-    Flag("--plot", "plot", "write a picture (matplotlib)", ("file",), str),
-    Flag("-q", "quiet", "print nothing", default=False),
-    Flag("--quiet", "quiet", "the same", default=False),
+    Flag("--json", "write everything, every round included", "file", str),
+    Flag("--plot", "write a picture (matplotlib)", "file", str),
+    Flag("-q", "print nothing", default=False, name="quiet"),
+    Flag("--quiet", "the same", default=False),
+)
+
+
+def _parties(text: str) -> Parties:
+    sizes = tuple(int(part) for part in text.split(","))
+    if min(sizes) < 1:
+        raise ValueError
+    return sizes[0] if len(sizes) == 1 else sizes
+
+
+PARTIES = Flag(
+    "--parties",
+    "how many share the columns equally, or the columns of each",
+    "K|n,n,...",
+    reader(_parties, "a whole number above 0, nor a list of them like 66,57"),
 )
 share = number("a number between 0 and 1, neither included", lambda value: 0.0 < value < 1.0)
 """A reader of deltas."""
@@ -52,45 +68,72 @@ share = number("a number between 0 and 1, neither included", lambda value: 0.0 <
 def settings_of(estimator: Any, constraints: Table) -> Callable[..., Flag]:
     """A maker of flags for the settings of an estimator.
 
-    constraints : of those settings whose flags have no reader of their own
+    constraints : of those settings whose flags have no reader of their own; they also tell what
+        follows the flag, unless that has a name of its own
 
     >>> from dpsvm.admm import NetworkADMM
     >>> table = {"rounds": [Interval(Integral, 1, None, closed="left")]}
-    >>> flag = settings_of(NetworkADMM, table)("rounds", "n", "of both kinds")
-    >>> flag.spelling, flag.default_text, flag.read("7")
-    ('--rounds', '50', 7)
+    >>> flag = settings_of(NetworkADMM, table)("rounds", "of both kinds")
+    >>> flag.usage(), flag.default_text, flag.read("7")
+    ('--rounds n', '50', 7)
     """
     parameters = signature(estimator).parameters
 
     def flag(
         name: str,
-        metavar: str,
         meaning: str,
+        takes: str = "",
         read: Callable[[str], Any] | None = None,
+        default_text: str | None = None,
         *,
         spelling: str | None = None,
-        default_text: str | None = None,
     ) -> Flag:
-        default = parameters[name].default
-        if default_text is None and default is not None:
-            default_text = f"{default:g}" if isinstance(default, float) else str(default)
         spelling = spelling or f"--{name.replace('_', '-')}"
-        if not metavar:
-            return Flag(spelling, name, meaning)
-        read = read or _reader(constraints[name])
-        return Flag(spelling, name, meaning, (metavar,), read, default_text=default_text)
+        if read is None:
+            usual, read = _value_of(constraints[name])
+            takes = takes or usual
+        if not takes:
+            return Flag(spelling, meaning, name=name)
+        if default_text is None:
+            default_text = default_text_of(parameters[name].default)
+        return Flag(spelling, meaning, takes, read, default_text=default_text, name=name)
 
     return flag
 
 
-def _reader(allowed: Iterable[Constraint]) -> Callable[[str], Any]:
+def width_of(parties: Parties | None) -> int | None:
+    """How many columns parties have together; None where that is not said.
+
+    >>> width_of((66, 57)), width_of(4)
+    (123, None)
+    """
+    return sum(parties) if isinstance(parties, tuple) else None
+
+
+def sizes_of(parties: Parties, width: int) -> list[int]:
+    """How many columns each party has.
+
+    >>> sizes_of(3, 7)
+    [3, 2, 2]
+    """
+    if isinstance(parties, tuple):
+        return list(parties)
+    if parties > width:
+        raise UsageError(f"--parties: {parties} cannot share {width} columns")
+    return [len(part) for part in np.array_split(np.arange(width), parties)]
+
+
+def _value_of(allowed: Iterable[Constraint]) -> tuple[str, Callable[..., Any]]:
+    """What follows a flag whose value meets these, and its reader."""
     for one in allowed:
+        if isinstance(one, Boolean):
+            return "", lambda: True
         if isinstance(one, Names):
-            return one_of(one.names)
+            return "name", one_of(one.names)
         if isinstance(one, Interval) and one.kind is Integral:
-            return whole(int(one.left or 0))
+            return "n", whole(int(one.left or 0))
         if isinstance(one, Interval):
-            return number(_wanted(one), one.allows)
+            return "x", number(_wanted(one), one.allows)
     raise TypeError("no text can be read by these constraints")
 
 

@@ -41,7 +41,7 @@ def _help() -> str:
         "of a run, the same for all sites; SITE is a TOML file with the data, bounds, privacy "
         "ledger and state folder of one site. Where several are given, the first is the "
         "coordinator's: the label owner's, or in a network any.",
-        ("Subcommands", [Flag(name, name, meaning) for name, meaning in SUBCOMMANDS.items()]),
+        ("Subcommands", [Flag(name, meaning) for name, meaning in SUBCOMMANDS.items()]),
         ending="dpsvm federation SUBCOMMAND --help explains one. The exit code is 0, 2 for an "
         "error, or 130 for Ctrl-C.",
     )

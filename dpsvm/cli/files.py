@@ -1,4 +1,4 @@
-"""The files a command reads, and the folders it will write to."""
+"""The files a command reads, and those it writes: what cannot be is refused before any work."""
 
 from __future__ import annotations
 
@@ -6,20 +6,24 @@ import errno
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpsvm._csr import Csr
+from dpsvm._extras import missing
 from dpsvm._files import RowReader
 from dpsvm._streams import chunks_of, open_text
 from dpsvm.cli.options import UsageError
-from dpsvm.data import LibsvmFormatError, read_libsvm
+from dpsvm.data import LibsvmFormatError, atomic_write, read_libsvm
+from dpsvm.report.picture import check_format, write
+from dpsvm.report.plain_json import dumps
 from dpsvm.svm.training import Problem
 from dpsvm.warnings import PrivacyLeakWarning
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from scipy import sparse
 
 
@@ -93,8 +97,10 @@ def require_serials_in_range(path: str, problem: Problem) -> None:
         raise LibsvmFormatError(path, None, reason)
 
 
-def require_folder(path: str) -> None:
-    """Raise OSError, before any work is done, if ``path`` cannot be written."""
+def require_folder(path: str | None) -> None:
+    """Raise OSError, before any work is done, if a file cannot be written; None is no file."""
+    if path is None:
+        return
     if not path:
         raise FileNotFoundError(errno.ENOENT, "the name of a file to write is empty")
     folder = os.path.dirname(path) or "."
@@ -124,3 +130,46 @@ def require_apart(files: Mapping[str, str | None]) -> None:
             other = seen.setdefault(os.path.realpath(path), role)
             if other != role:
                 raise UsageError(f"{path} cannot be both {other} and {role}")
+
+
+def require_matplotlib(flag: str = "--plot") -> None:
+    """Refuse a flag whose pictures nothing could draw."""
+    if (words := missing("matplotlib", flag)) is not None:
+        raise UsageError(words)
+
+
+def check_outputs(read: Mapping[str, str | None], written: Mapping[str, str | None]) -> None:
+    """Refuse files that could not be written, or that are read as well.
+
+    read, written : by flag, or "FILE"; None where a flag was not given
+
+    >>> check_outputs({"FILE": "train"}, {"--json": "train"})
+    Traceback (most recent call last):
+    ...
+    dpsvm.cli.options.UsageError: train cannot be both FILE and --json
+    """
+    require_apart({**read, **written})
+    for path in written.values():
+        require_folder(path)
+    if (plot := written.get("--plot")) is not None:
+        require_matplotlib()
+        check_format(plot)
+
+
+def write_json(path: str, record: dict[str, Any]) -> None:
+    """Write a record, whole or not at all; what JSON cannot say (NaN, infinity) becomes null."""
+    with atomic_write(path) as file:
+        file.write(dumps(record))
+
+
+def write_outputs(
+    json: str | None,
+    record: Callable[[], dict[str, Any]],
+    plot: str | None,
+    picture: Callable[[], Figure],
+) -> None:
+    """Write the record and the picture of a run, each if it was asked for."""
+    if json is not None:
+        write_json(json, record())
+    if plot is not None:
+        write(picture(), plot)

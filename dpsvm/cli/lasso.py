@@ -9,24 +9,112 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpsvm.cli.distributed import DistributedCommand, Request, cell
-from dpsvm.cli.lasso_flags import MODEL_FLAGS, PARTY_FLAGS, PRIVACY_FLAGS
+from dpsvm.cli.distributed import DistributedCommand, Done, Request, cell
+from dpsvm.cli.distributed_flags import PARTIES, settings_of, share, width_of
 from dpsvm.cli.layout import line
-from dpsvm.cli.options import UsageError
-from dpsvm.cli.parties import sizes_of, width_of
+from dpsvm.cli.options import Flag, UsageError, number, one_of, positive, whole
+from dpsvm.constraints import Boolean
+from dpsvm.frank_wolfe.agreement import SENDERS
 from dpsvm.frank_wolfe.comparison import MODEL, PRIVATE, Comparison, Outcome, compare
+from dpsvm.frank_wolfe.coordinator import PROBLEMS
 from dpsvm.frank_wolfe.estimator import FrankWolfeLasso
 from dpsvm.frank_wolfe.figure import picture
 from dpsvm.frank_wolfe.messages import Traffic
+from dpsvm.frank_wolfe.steps import LINE_SEARCH, PAIRWISE
 
 _APART = f"{PRIVATE}: another run at the same epsilon, charged to no ledger, so not to be released"
+_setting = settings_of(FrankWolfeLasso, {"public_labels": [Boolean()]})
+_tolerance = number("a finite number from 0 on", lambda value: value >= 0.0)
+
+_MODEL_FLAGS = (
+    _setting(
+        "radius",
+        "the most that the weights, without their signs, add up to; required",
+        "r",
+        positive,
+        default_text="",
+    ),
+    _setting(
+        "step",
+        f"{PAIRWISE}: between two vertices; {LINE_SEARCH}: towards one; diminishing: 2/(t+2)",
+        "name",
+        one_of((PAIRWISE, LINE_SEARCH, "diminishing")),
+        default_text=f"{PAIRWISE}, with --parties {LINE_SEARCH}, with --epsilon diminishing",
+    ),
+    _setting("max_iter", "the most steps", "n", whole(1), default_text="1000"),
+    _setting(
+        "rounds",
+        "with --parties or --epsilon: how many there are",
+        "n",
+        whole(1),
+        default_text="1000, with --epsilon from public numbers",
+    ),
+    _setting(
+        "tol",
+        "stop at a gap of this share of the objective of zero weights",
+        "x",
+        _tolerance,
+        default_text="0.0001",
+    ),
+)
+_PARTY_FLAGS = (
+    PARTIES,
+    _setting(
+        "problem",
+        "l1: --radius is for all the weights; product: for those of each party",
+        "name",
+        one_of(PROBLEMS),
+        default_text=PROBLEMS[0],
+    ),
+    _setting(
+        "sketch",
+        "how many numbers stand for a column",
+        "m",
+        whole(1),
+        default_text="all of it, with --epsilon from public numbers",
+    ),
+    _setting("sketch_seed", "the public seed of the sketch", "n", whole(0), default_text="0"),
+    _setting(
+        "tau",
+        "how many of its columns a party looks at in a round, drawn by --seed",
+        "n",
+        whole(1),
+        default_text="all",
+    ),
+    _setting(
+        "send",
+        "all: every party its column; winner: scores first, then one column",
+        "who",
+        one_of(SENDERS),
+        default_text=SENDERS[0],
+    ),
+    Flag(
+        "--no-cache",
+        "send a column again whenever it is chosen again",
+        read=lambda: False,
+        name="cache",
+    ),
+)
+_PRIVACY_FLAGS = (
+    _setting("epsilon", "of the whole run", "x", positive),
+    _setting("delta", "of the whole run; without --parties it may be left out", "x", share),
+    _setting(
+        "entry_bound",
+        "public bound on the values of FILE; larger ones are refused; required",
+        "x",
+        positive,
+    ),
+    _setting(
+        "label_bound", "public bound on its targets, which are then protected too", "x", positive
+    ),
+    _setting("public_labels", "with --parties, in its place: targets are public, not protected"),
+)
 
 
 class Lasso(DistributedCommand):
     """Columns in one place or in several, by Frank-Wolfe."""
 
     name = "lasso"
-    needs = "--radius r "
     about = (
         "Least squares over the columns of FILE, in LIBSVM's format, plain or compressed, its "
         "labels being any numbers, under a bound on the sum of the absolute weights, by "
@@ -34,27 +122,27 @@ class Lasso(DistributedCommand):
         "public constants. Prints the model beside zero weights, and with parties or privacy "
         "beside a model of all columns in one place."
     )
-    model_flags = MODEL_FLAGS
+    model_flags = _MODEL_FLAGS
     sections = (
         (
             "Parties that hold the columns: each round, each sends an index and a sketch",
-            PARTY_FLAGS,
+            _PARTY_FLAGS,
         ),
     )
-    privacy = "Privacy, with public bounds; with --parties, of all that they send", PRIVACY_FLAGS
+    privacy = "Privacy, with public bounds; with --parties, of all that they send", _PRIVACY_FLAGS
+    required: ClassVar = {"radius": "it has no default"}
     own = ("parties",)
-    columns = ("objective", "of zero's", "gap", "weights", "test loss", "test R2")
+    random = ("tau",)
     draws_messages = True
     protects: ClassVar = {
         "features": "all the features of one record, whoever holds them; labels are public",
         "replace": "one record, its label included",
     }
+    estimator = FrankWolfeLasso
+    compare = staticmethod(compare)
+    picture = staticmethod(picture)
 
     def check(self, values: dict[str, Any], common: Mapping[str, Any], *, private: bool) -> None:
-        if values["radius"] is None:
-            raise UsageError("--radius is required: it has no default")
-        if not private and values["random_state"] is not None and values["tau"] is None:
-            raise UsageError("--seed goes with --epsilon or --tau: nothing else is random")
         if private and values["parties"] is None and common["plot"]:
             raise UsageError("--plot with --epsilon needs --parties: another has no curve")
         sizes = width_of(values["parties"])
@@ -62,18 +150,8 @@ class Lasso(DistributedCommand):
             wide = common["n_features"]
             raise UsageError(f"--parties are {sizes} columns, --n-features says {wide}")
 
-    def estimator(self, settings: dict[str, Any]) -> FrankWolfeLasso:
-        return FrankWolfeLasso(**settings)
-
     def labels(self, settings: dict[str, Any]) -> Literal["any", "class"]:
         return "any"
-
-    def width(self, request: Request) -> int | None:
-        return width_of(request.own["parties"]) or request.n_features
-
-    def held(self, request: Request, X: Any) -> list[int] | None:
-        parties = request.own["parties"]
-        return None if parties is None else sizes_of(parties, X.shape[1])
 
     def check_rows(
         self, request: Request, X: Any, y: NDArray[np.float64]
@@ -92,21 +170,17 @@ class Lasso(DistributedCommand):
         name = "steps" if held is None else "rounds"
         return name, model.most_steps(distributed=held is not None)
 
-    def compare(
-        self, request: Request, model: FrankWolfeLasso, *data: Any, **options: Any
-    ) -> Comparison:
-        return compare(model, *data, **options)
-
-    def told(
-        self, request: Request, model: FrankWolfeLasso, X: Any, held: list[int] | None
-    ) -> Iterator[str]:
+    def told(self, done: Done) -> Iterator[str]:
+        model: FrankWolfeLasso = done.model
         weights = model.coef_
-        parties = "" if held is None else f", parties of {', '.join(map(str, held))}"
+        apart = done.held is not None
+        parties = f", parties of {', '.join(map(str, done.held))}" if apart else ""
         bounded = "|w|_1 of each party" if model.problem == "product" else "|w|_1"
         some = f"{np.count_nonzero(weights)} of {len(weights)} are not 0"
-        yield line("data", f"{request.data}: {X.shape[0]} rows, {len(weights)} columns{parties}")
+        size = f"{done.rows} rows, {len(weights)} columns{parties}"
+        yield line("data", f"{done.request.data}: {size}")
         yield line("constraint", f"{bounded} at most {model.radius:g}")
-        yield line("steps" if held is None else "rounds", f"{model.n_iter_} ({model.stop_reason_})")
+        yield line("rounds" if apart else "steps", f"{model.n_iter_} ({model.stop_reason_})")
         yield line("weights", f"{some}, |w|_1 = {np.sum(np.abs(weights)):.6g}")
         counted, predicted = model.traffic_, model.predicted_traffic_
         if counted is not None and predicted is not None:
@@ -115,45 +189,39 @@ class Lasso(DistributedCommand):
             yield line("predicted", f"{_up(predicted)}, by proposals without a cache")
             yield line("sent down", f"{counted.down_floats} numbers, {counted.down_bytes} bytes")
 
-    def figures(self, found: Comparison) -> Iterator[str]:
-        yield line("objective", f"{found[MODEL].objective:.6g}")
-        yield line("gap", f"{found[MODEL].gap:.3g}")
+    def figures(self, done: Done) -> Iterator[str]:
+        yield line("objective", f"{done.found[MODEL].objective:.6g}")
+        yield line("gap", f"{done.found[MODEL].gap:.3g}")
 
-    def cells(self, found: Comparison, outcome: Outcome, rows: int) -> Iterable[str]:
-        return (
-            cell(outcome.objective, ".6g"),
-            cell(found.share(outcome.name), ".4f"),
-            cell(outcome.gap, ".1e"),
-            str(outcome.nonzeros),
-            cell(outcome.test_loss, ".6g"),
-            cell(outcome.test_r2, ".4f"),
-        )
+    def cells(self, done: Done, outcome: Outcome) -> dict[str, str]:
+        return {
+            "objective": cell(outcome.objective, ".6g"),
+            "of zero's": cell(done.found.share(outcome.name), ".4f"),
+            "gap": cell(outcome.gap, ".1e"),
+            "weights": str(outcome.nonzeros),
+            "test loss": cell(outcome.test_loss, ".6g"),
+            "test R2": cell(outcome.test_r2, ".4f"),
+        }
 
     def remark(self, found: Comparison) -> str | None:
         return _APART if any(one.name == PRIVATE for one in found.outcomes) else None
 
-    def split(self, request: Request, held: list[int] | None) -> str:
-        parties = "" if held is None else f" split {'/'.join(map(str, held))}"
-        return f"{parties}, radius {request.settings['radius']:g}"
+    def split(self, done: Done) -> str:
+        return f"{super().split(done)}, radius {done.request.settings['radius']:g}"
 
     def relative(self, found: Comparison, name: str) -> dict[str, Any]:
         return {"share": found.share(name)}
 
-    def facts(
-        self, request: Request, model: FrankWolfeLasso, held: list[int] | None
-    ) -> dict[str, Any]:
-        counted, predicted = model.traffic_, model.predicted_traffic_
+    def facts(self, done: Done) -> dict[str, Any]:
+        counted, predicted = done.model.traffic_, done.model.predicted_traffic_
         return {
-            "parties": held,
+            "parties": done.held,
             "traffic": None if counted is None else asdict(counted),
             "predicted_traffic": None if predicted is None else asdict(predicted),
         }
 
     def history(self, model: FrankWolfeLasso) -> Iterable[Any]:
         return getattr(model.history_, "iterations", model.history_) or ()
-
-    def picture(self, found: Comparison, title: str) -> Any:
-        return picture(found, title)
 
 
 def _up(traffic: Traffic) -> str:

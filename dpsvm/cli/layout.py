@@ -1,4 +1,4 @@
-"""How the commands that train models lay out what they print: labelled lines and tables."""
+"""How commands lay out what they print: paragraphs, labelled lines and tables."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from textwrap import fill
 from typing import Any
 
-from dpsvm.cli.options import WIDTH
+WIDTH = 80
+"""Of all that a command prints, in columns."""
 
 _LABEL_WIDTH = 24
 
@@ -30,13 +31,19 @@ def line(label: str, value: Any) -> str:
     )
 
 
-def prose(text: str) -> str:
+def prose(text: str, indent: str = "") -> str:
     """A text in as many lines as it takes.
 
     >>> len(prose("the joint model beats the first party alone " * 4).splitlines())
     3
     """
-    return fill(text, WIDTH, break_on_hyphens=False)
+    return fill(
+        " ".join(text.split()),
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_on_hyphens=False,
+    )
 
 
 def table(rows: Sequence[Sequence[str]]) -> list[str]:

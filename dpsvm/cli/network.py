@@ -2,23 +2,138 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpsvm.admm.network.comparison import Comparison, Outcome, compare
+from dpsvm.admm.network.agreement import CONSTRAINTS
+from dpsvm.admm.network.comparison import Outcome, compare
 from dpsvm.admm.network.estimators import NetworkADMM
 from dpsvm.admm.network.figure import picture
+from dpsvm.admm.network.graph import SHAPES
 from dpsvm.admm.network.presets import GROWTH
-from dpsvm.cli.distributed import DistributedCommand, Request, cell, shown
+from dpsvm.cli.distributed import DistributedCommand, Done, Request, cell, shown
+from dpsvm.cli.distributed_flags import settings_of, share
 from dpsvm.cli.files import unknown_label
 from dpsvm.cli.layout import line
-from dpsvm.cli.network_flags import ALGORITHMS, MODEL_FLAGS, PRIVACY_FLAGS, RUN_FLAGS
-from dpsvm.cli.options import UsageError
+from dpsvm.cli.options import Flag, UsageError, one_of, positive, reader, whole
+from dpsvm.names import LOSSES
 
 _PUBLIC_CLASSES = (-1, 1)
+_ALGORITHMS = {
+    "admm": (False, False),
+    "madmm": (True, False),
+    "radmm": (False, True),
+    "mradmm": (True, True),
+}
+"""Whether the penalties grow, and whether every second round recycles."""
+
+
+def _graph(text: str) -> str | list[tuple[int, int]]:
+    if text in SHAPES:
+        return text
+    pairs = [part.split("-") for part in text.split(",")]
+    edges = [(int(a), int(b)) for a, b in pairs]
+    if min(map(min, edges)) < 0:
+        raise ValueError
+    return edges
+
+
+def _one_or_each(text: str) -> Any:
+    values = [positive(part) for part in text.split(",")]
+    return values[0] if len(values) == 1 else values
+
+
+def _two_labels(text: str) -> tuple[int, int]:
+    first, second = (int(label) for label in text.split(","))
+    if first == second or max(abs(first), abs(second)) > 2**31 - 1:
+        raise ValueError
+    return first, second
+
+
+_numbers = reader(_one_or_each, "a number above 0, or one for each node separated by commas")
+_setting = settings_of(NetworkADMM, CONSTRAINTS)
+
+_MODEL_FLAGS = (
+    Flag("--nodes", "how many nodes the rows are dealt to", "n", whole(2), 5, name="n_nodes"),
+    _setting(
+        "graph",
+        " ".join(SHAPES) + ", or edges like 0-1,1-2",
+        "name",
+        reader(_graph, f"one of {' '.join(SHAPES)}, nor edges like 0-1,1-2"),
+    ),
+    _setting("graph_seed", "of a random graph", default_text="0"),
+    _setting(
+        "density",
+        "of a random graph: the share of edges beyond a spanning tree",
+        default_text="2 / nodes",
+    ),
+    Flag("--deal-seed", "of who is dealt which rows", "n", whole(0), 0),
+    _setting("loss", " ".join(LOSSES)),
+    _setting("width", "of a rounded corner", default_text="0.5"),
+    _setting("C", "weight of a node's mean loss"),
+    _setting("lam", "strength of the regularisation"),
+    _setting(
+        "data_norm",
+        "public: longer rows are shortened to it, and all are divided by it",
+        default_text="rows as they are",
+    ),
+    _setting("constant", "a constant feature, for an intercept; needs --data-norm"),
+    _setting(
+        "classes",
+        "the public pair of labels, the larger one positive",
+        "a,b",
+        reader(_two_labels, "two different whole numbers, like -1,1"),
+        default_text="those of FILE, -1,1 with --privacy",
+    ),
+)
+_RUN_FLAGS = (
+    Flag(
+        "--algorithm",
+        "admm; madmm: growing penalties; radmm: recycling; mradmm: both",
+        "name",
+        one_of(tuple(_ALGORITHMS)),
+        "radmm",
+    ),
+    _setting("rounds", "of both kinds"),
+    _setting("rho", "the step, or one for each node", "x,...", _numbers),
+    _setting(
+        "growth",
+        "madmm, mradmm: the factor by which rho grows with each update",
+        "x,...",
+        _numbers,
+        default_text=f"{GROWTH:g}",
+    ),
+    _setting(
+        "penalty",
+        "edge: the mean of both ends'; per-node: the paper's, which can lead elsewhere",
+        "form",
+    ),
+    _setting("gamma", "radmm, mradmm: of a recycled step", default_text="0.5"),
+    _setting("start_seed", "of random first weights", default_text="start at 0"),
+    _setting("tol", "of a node's gradient norm"),
+    Flag("--diagnose", "check what proofs of convergence rest on", default=False),
+)
+_PRIVACY_FLAGS = (
+    _setting(
+        "privacy", "objective: noise in a node's problem; primal, gaussian: on its weights", "mode"
+    ),
+    _setting("epsilon", "of the whole run", "x", positive),
+    _setting("delta", "gaussian: of the whole run", "x", share),
+    _setting(
+        "alpha",
+        "objective: the rate of the noise, or one for each node; epsilon follows",
+        "x,...",
+        _numbers,
+    ),
+    _setting(
+        "bound",
+        "objective: what epsilon is; tight: proved here; paper: printed there, larger",
+        default_text="tight",
+    ),
+)
 
 
 class Network(DistributedCommand):
@@ -32,17 +147,19 @@ class Network(DistributedCommand):
         "Prints it beside a model of all the rows in one place, the mean of the nodes' own models, "
         "and a node alone."
     )
-    model_flags = MODEL_FLAGS
-    sections = (("The run", RUN_FLAGS),)
+    model_flags = _MODEL_FLAGS
+    sections = (("The run", _RUN_FLAGS),)
     privacy = (
         "Privacy of one row of one node, its label included, from all who see the messages",
-        PRIVACY_FLAGS,
+        _PRIVACY_FLAGS,
     )
     own = ("n_nodes", "algorithm", "deal_seed", "diagnose")
-    columns = ("objective", "gap", "train loss", "test loss", "test error")
+    estimator = NetworkADMM
+    compare = staticmethod(compare)
+    picture = staticmethod(picture)
 
     def check(self, values: dict[str, Any], common: Mapping[str, Any], *, private: bool) -> None:
-        grows, values["recycle"] = ALGORITHMS[values["algorithm"]]
+        grows, values["recycle"] = _ALGORITHMS[values["algorithm"]]
         if values["growth"] is not None and not grows:
             raise UsageError(f"--growth goes with madmm or mradmm, not with {values['algorithm']}")
         if values["gamma"] is not None and not values["recycle"]:
@@ -51,11 +168,6 @@ class Network(DistributedCommand):
             values["growth"] = GROWTH
         if private:
             values["classes"] = values["classes"] or _PUBLIC_CLASSES
-        elif values["random_state"] is not None:
-            raise UsageError("--seed goes with --privacy: nothing else is random")
-
-    def estimator(self, settings: dict[str, Any]) -> NetworkADMM:
-        return NetworkADMM(**settings)
 
     def held(self, request: Request, X: Any) -> NDArray[np.intp]:
         rows, n_nodes = X.shape[0], request.own["n_nodes"]
@@ -70,12 +182,8 @@ class Network(DistributedCommand):
     ) -> tuple[int, str] | None:
         return unknown_label(y, request.settings["classes"])
 
-    def compare(
-        self, request: Request, model: NetworkADMM, *data: Any, **options: Any
-    ) -> Comparison:
-        return compare(model, *data, **options)
-
-    def told(self, request: Request, model: NetworkADMM, X: Any, held: Any) -> Iterator[str]:
+    def told(self, done: Done) -> Iterator[str]:
+        request, model = done.request, done.model
         graph, sizes, history = model.graph_, model.node_sizes_, model.history_
         name = model.graph if isinstance(model.graph, str) else "given"
         rows = f"{sum(sizes)} rows, {shown(sizes)} at each of {len(sizes)} nodes"
@@ -93,45 +201,40 @@ class Network(DistributedCommand):
         yield line("consensus error", f"{last.consensus:.3g}")
         yield line("|sum lambda|", f"{last.dual_sum:.3g}")
 
-    def figures(self, found: Comparison) -> Iterator[str]:
-        last = found.model.history_.updates_only().rounds[-1]
+    def figures(self, done: Done) -> Iterator[str]:
+        last = done.model.history_.updates_only().rounds[-1]
         yield line("L(t)", f"{last.loss:.6f}, each node on its own rows")
         yield line("objective of the mean", f"{last.objective:.6g}")
 
-    def cells(self, found: Comparison, outcome: Outcome, rows: int) -> Iterable[str]:
-        gap = found.gap(outcome.name)
-        losses = (outcome.train_loss, outcome.test_loss, outcome.test_error)
-        return (
-            cell(outcome.objective, ".6g"),
-            cell(gap, ".1e"),
-            *(cell(one, ".4f") for one in losses),
-        )
-
-    def diagnosis(self, request: Request, model: NetworkADMM) -> tuple[str, Sequence[Any]] | None:
-        if not request.own["diagnose"]:
-            return None
-        return "What convergence proofs assume:", model.conditions_
-
-    def split(self, request: Request, held: Any) -> str:
-        return f" on {request.own['n_nodes']} nodes, {request.own['algorithm']}"
-
-    def relative(self, found: Comparison, name: str) -> dict[str, Any]:
-        return {"gap": found.gap(name)}
-
-    def facts(self, request: Request, model: NetworkADMM, held: Any) -> dict[str, Any]:
+    def cells(self, done: Done, outcome: Outcome) -> dict[str, str]:
         return {
-            "algorithm": request.own["algorithm"],
-            "deal_seed": request.own["deal_seed"],
+            "objective": cell(outcome.objective, ".6g"),
+            "gap": cell(done.found.gap(outcome.name), ".1e"),
+            "train loss": cell(outcome.train_loss, ".4f"),
+            "test loss": cell(outcome.test_loss, ".4f"),
+            "test error": cell(outcome.test_error, ".4f"),
+        }
+
+    def diagnosis(self, done: Done) -> tuple[str, Sequence[Any]] | None:
+        if not done.request.own["diagnose"]:
+            return None
+        return "What convergence proofs assume:", done.model.conditions_
+
+    def split(self, done: Done) -> str:
+        return f" on {done.request.own['n_nodes']} nodes, {done.request.own['algorithm']}"
+
+    def facts(self, done: Done) -> dict[str, Any]:
+        model, own = done.model, done.request.own
+        return {
+            "algorithm": own["algorithm"],
+            "deal_seed": own["deal_seed"],
             "nodes": model.n_nodes_,
             "node_sizes": model.node_sizes_,
             "edges": [list(edge) for edge in model.graph_.edges],
             "updates": model.n_updates_,
             "data_accesses": model.data_accesses_,
-            "conditions": list(map(str, model.conditions_)) if request.own["diagnose"] else None,
+            "conditions": list(map(str, model.conditions_)) if own["diagnose"] else None,
         }
-
-    def picture(self, found: Comparison, title: str) -> Any:
-        return picture(found, title)
 
 
 def _listed(value: Any) -> str:

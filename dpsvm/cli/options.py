@@ -10,14 +10,11 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from dpsvm.svm.parameters import TABLE
+from dpsvm.cli.layout import WIDTH, prose
 from dpsvm.threads import thread_count
-
-WIDTH = 80
-"""Of all that a command prints, in columns."""
 
 _HELP_INDENT = 26
 
@@ -44,28 +41,35 @@ class UsageError(ValueError):
 class Flag:
     """One flag: how it is written, what it takes, what it means.
 
-    >>> Flag("-l", "lower", "lower limit", ("lower",), read=float, default=-1.0).read("0.5")
-    0.5
+    >>> flag = Flag("--n-features", "the public width", "n", read=int)
+    >>> flag.name, flag.read("7")
+    ('n_features', 7)
     """
 
     spelling: str
-    name: str
     meaning: str
-    metavars: tuple[str, ...] = ()
+    takes: str = ""  # the values that follow it, as help shows them: a word for each
     read: Callable[..., Any] = lambda: True  # from the texts of the values; ValueError if it cannot
     default: Any = None
     default_text: str | None = None  # what help says of the default, if not the value itself
     choices: tuple[str, ...] = ()  # further lines of help
     labelled: bool = False  # a class label is part of the flag; the value is a dict by label
+    name: str = ""  # of the value, if not as it is spelled
+
+    def __post_init__(self) -> None:
+        name = self.name or self.spelling.lstrip("-").replace("-", "_")
+        object.__setattr__(self, "name", name)
 
     def usage(self) -> str:
         """The flag with its values, as help shows it."""
-        return " ".join([self.spelling + "i" * self.labelled, *self.metavars])
+        return f"{self.spelling}{'i' * self.labelled} {self.takes}".rstrip()
 
     def explanation(self) -> list[str]:
         """The lines of help beside :meth:`usage`."""
-        default = self.default_text if self.default_text is not None else _shown(self.default)
-        text = f"{self.meaning} (default {default})" if default and self.metavars else self.meaning
+        default = self.default_text
+        if default is None:
+            default = default_text_of(self.default)
+        text = f"{self.meaning} (default {default})" if default and self.takes else self.meaning
         lines = textwrap.wrap(text, WIDTH - _HELP_INDENT, break_on_hyphens=False)
         for choice in self.choices:
             indent = " " * (len(choice) - len(choice.lstrip()))
@@ -73,22 +77,6 @@ class Flag:
                 choice, WIDTH - _HELP_INDENT, subsequent_indent=indent, break_on_hyphens=False
             )
         return lines
-
-
-def table_flag(name: str, metavar: str, **changes: Any) -> Flag:
-    """The flag of a row of the parameter table.
-
-    >>> table_flag("C", "cost").usage()
-    '-c cost'
-    """
-    row = TABLE[name]
-    if row.flag is None:
-        raise ValueError(f"{name} has no flag")
-    default_text = str(row.codes.index(row.default)) if row.codes else None
-    flag = Flag(
-        row.flag, name, row.meaning, (metavar,), row.read, row.default, default_text=default_text
-    )
-    return replace(flag, **changes)
 
 
 def reader(convert: Callable[[str], Any], wanted: str) -> Callable[[str], Any]:
@@ -172,8 +160,8 @@ def one_of(names: Sequence[str], remark: str = "") -> Callable[[str], str]:
 def parse(arguments: Sequence[str], flags: Iterable[Flag]) -> tuple[dict[str, Any], list[str]]:
     """The value of every flag, by name, and what is left: the file names.
 
-    >>> parse(["-w-1", "2", "data"], [Flag("-w", "weight", "", ("x",), float, labelled=True)])
-    ({'weight': {-1: 2.0}}, ['data'])
+    >>> parse(["-w-1", "2", "data"], [Flag("-w", "", "x", float, labelled=True)])
+    ({'w': {-1: 2.0}}, ['data'])
     """
     by_spelling = {flag.spelling: flag for flag in flags}
     values = {flag.name: {} if flag.labelled else flag.default for flag in by_spelling.values()}
@@ -189,7 +177,7 @@ def parse(arguments: Sequence[str], flags: Iterable[Flag]) -> tuple[dict[str, An
             continue
         spelling, label, given = _split(word, by_spelling)
         flag = by_spelling[spelling]
-        texts = given + [rest.pop(0) for _ in flag.metavars[len(given) :] if rest]
+        texts = given + [rest.pop(0) for _ in flag.takes.split()[len(given) :] if rest]
         value = _read(flag, word.partition("=")[0] if given else word, texts)
         if flag.labelled:
             values[flag.name][label] = value
@@ -218,9 +206,8 @@ def _split(word: str, by_spelling: dict[str, Flag]) -> tuple[str, int | None, li
 
 
 def _read(flag: Flag, word: str, texts: list[str]) -> Any:
-    if len(texts) != len(flag.metavars):
-        wanted = " ".join(flag.metavars) or "nothing"
-        raise UsageError(f"{word} must be followed by {wanted}{SEE_HELP}")
+    if len(texts) != len(flag.takes.split()):
+        raise UsageError(f"{word} must be followed by {flag.takes or 'nothing'}{SEE_HELP}")
     try:
         return flag.read(*texts)
     except ValueError as error:
@@ -259,7 +246,7 @@ def help_page(
     about, ending : paragraphs, divided by empty lines
     sections : headings, which may be empty or go on as a paragraph in further lines, and flags
 
-    >>> print(help_page("usage: dpsvm lint FILE", "Reads FILE.", ("Flags", [Flag("-q", "q", "")])))
+    >>> print(help_page("usage: dpsvm lint FILE", "Reads FILE.", ("Flags", [Flag("-q", "")])))
     usage: dpsvm lint FILE
     <BLANKLINE>
     Reads FILE.
@@ -267,30 +254,19 @@ def help_page(
     Flags
       -q
     """
-    parts = [usage, *map(_filled, about.split("\n\n"))]
+    parts = [usage, *map(prose, about.split("\n\n"))]
     for heading, flags in sections:
         title, _, more = heading.partition("\n")
-        under = filter(None, (_filled(title), _filled(more, "  ")))
+        under = filter(None, (prose(title), prose(more, "  ")))
         parts.append("\n".join([*under, *help_lines(flags)]))
-    return "\n\n".join(filter(None, [*parts, _filled(ending)]))
-
-
-def _filled(text: str, indent: str = "") -> str:
-    return textwrap.fill(
-        " ".join(text.split()),
-        WIDTH,
-        initial_indent=indent,
-        subsequent_indent=indent,
-        break_on_hyphens=False,
-    )
+    return "\n\n".join(filter(None, [*parts, prose(ending)]))
 
 
 def help_lines(flags: Iterable[Flag]) -> list[str]:
     """The flags as lines of help.
 
-    >>> print("\\n".join(help_lines([table_flag("C", "cost")])))
-      -c cost                 cost of a violation, in c-svc, epsilon-svr and nu-svr
-                              (default 1)
+    >>> help_lines([Flag("-c", "of a violation", "cost", default=1)])
+    ['  -c cost                 of a violation (default 1)']
     """
     lines = []
     for flag in flags:
@@ -305,7 +281,12 @@ def help_lines(flags: Iterable[Flag]) -> list[str]:
     return lines
 
 
-def _shown(default: Any) -> str:
+def default_text_of(default: Any) -> str:
+    """What help says of a default.
+
+    >>> default_text_of(1e-3), default_text_of("wss2"), default_text_of(None)
+    ('0.001', 'wss2', '')
+    """
     if default is None:
         return ""
     return f"{default:g}" if isinstance(default, (int, float)) else str(default)

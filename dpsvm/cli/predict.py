@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from dpsvm._streams import atomic_write, is_json
 from dpsvm.cli.files import read_problem, require_folder
-from dpsvm.cli.options import SEE_HELP, Flag, UsageError, help_page, parse, several, table_flag
-from dpsvm.cli.scores import mean_squared_error, n_correct, squared_correlation
+from dpsvm.cli.machine_flags import THREADS, table_flag
+from dpsvm.cli.options import SEE_HELP, Flag, UsageError, help_page, parse
+from dpsvm.cli.scores import scores, told
 from dpsvm.svm.model import Model
 from dpsvm.svm.training import Problem
 from dpsvm.threads import thread_count
@@ -22,16 +23,9 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 FLAGS = (
-    table_flag("probability", "0|1", meaning="whether to predict probability estimates"),
-    Flag("-q", "quiet", "print nothing but warnings and errors", default=False),
-    Flag(
-        "--threads",
-        "threads",
-        "threads to use; the result does not depend on it",
-        ("n",),
-        several("threads"),
-        default_text="one per core",
-    ),
+    table_flag("probability", meaning="whether to predict probability estimates"),
+    Flag("-q", "print nothing but warnings and errors", default=False, name="quiet"),
+    THREADS,
 )
 _USAGE = "usage: dpsvm predict [flags] TEST MODEL OUTPUT"
 _ROWS_PER_BLOCK = 8192
@@ -130,12 +124,9 @@ def _probability_notice(model: Model | PrivateModel, path: str, probability: boo
 
 
 def _score(model: Model | PrivateModel, predicted: Floats, target: Floats) -> list[str]:
-    if isinstance(model, Model) and model.is_regressor:
-        error = mean_squared_error(predicted, target)
-        correlation = squared_correlation(predicted, target)
-        return [
-            f"Mean squared error = {error:g} (regression)",
-            f"Squared correlation coefficient = {correlation:g} (regression)",
-        ]
-    correct, total = n_correct(predicted, target), len(target)
-    return [f"Accuracy = {100.0 * correct / total:g}% ({correct}/{total}) (classification)"]
+    regression = isinstance(model, Model) and model.is_regressor
+    lines = told(scores(predicted, target, regression))
+    if regression:
+        return [f"{text} (regression)" for text in lines]
+    correct = f"{np.count_nonzero(predicted == target)}/{len(target)}"
+    return [f"{text} ({correct}) (classification)" for text in lines]

@@ -13,9 +13,7 @@ from typing import Any, NoReturn
 
 from dpsvm.cli.options import Flag, number, one_of, parse, positive, reader, whole
 from dpsvm.cli.train_flags import DPSVM_FLAGS, LIBSVM_FLAGS
-from dpsvm.losses import LOSSES
-from dpsvm.privacy.guarantee import OF_RECORDS
-from dpsvm.privacy.methods import METHODS
+from dpsvm.names import LOSSES, METHODS, OF_RECORDS
 
 _LARGEST_INT = 2**31 - 1
 
@@ -31,24 +29,26 @@ _c_svc = one_of(("0",), ": --private trains no other machine")
 _kernel = one_of(("0", "2"), ": --private has no other kernel")
 
 MACHINE_FLAGS = (
-    Flag("-s", "machine", "c-svc, the only machine", ("type",), _c_svc, default_text="0"),
+    Flag("-s", "c-svc, the only machine", "type", _c_svc, default_text="0", name="machine"),
     Flag(
         "-t",
-        "kernel",
         "0 linear, 2 rbf through random features (which needs -g)",
-        ("type",),
+        "type",
         lambda text: {"0": "linear", "2": "rbf"}[_kernel(text)],
-        default="linear",
+        "linear",
         default_text="0",
+        name="kernel",
     ),
-    Flag("-g", "gamma", "gamma of the rbf kernel, never taken from the data", ("gamma",), positive),
+    Flag(
+        "-g", "gamma of the rbf kernel, never taken from the data", "gamma", positive, name="gamma"
+    ),
     Flag(
         "-c",
-        "C",
         "weight of the losses",
-        ("cost",),
+        "cost",
         positive,
         default_text="from epsilon, method and loss",
+        name="C",
     ),
     next(flag for flag in LIBSVM_FLAGS if flag.spelling == "-w"),
     next(flag for flag in LIBSVM_FLAGS if flag.spelling == "-q"),
@@ -56,108 +56,73 @@ MACHINE_FLAGS = (
 """LIBSVM's flags that a private fit takes, with what they mean there."""
 
 PRIVATE_FLAGS = (
-    Flag("--private", "private", "train with a differential privacy guarantee", default=False),
-    Flag(
-        "--epsilon",
-        "epsilon",
-        "the guarantee's epsilon; required",
-        ("x",),
-        positive,
-    ),
+    Flag("--private", "train with a differential privacy guarantee", default=False),
+    Flag("--epsilon", "the guarantee's epsilon; required", "x", positive),
     Flag(
         "--delta",
-        "delta",
         "the guarantee's delta, well below 1 / number of rows; objective and output do without",
-        ("x",),
+        "x",
         number("a number between 0 and 1, neither included", lambda value: 0.0 < value < 1.0),
     ),
     Flag(
         "--data-norm",
-        "data_norm",
         "public bound on the norm of a row, to which longer rows are shortened; required",
-        ("x",),
+        "x",
         positive,
     ),
     Flag(
         "--classes",
-        "classes",
         "the public set of labels; never what the file happens to hold",
-        ("list",),
+        "list",
         reader(_labels, "a list of at least two different whole numbers, as in -1,1"),
-        default=(-1, 1),
+        (-1, 1),
         default_text="-1,1",
     ),
     Flag(
         "--n-features",
-        "n_features",
         "the public number of features",
-        ("n",),
+        "n",
         whole(1),
         default_text="the largest index of FILE, with a warning",
     ),
     Flag(
         "--method",
-        "method",
         "how the noise is added",
-        ("name",),
+        "name",
         one_of(METHODS),
         default_text=METHODS[0],
         choices=("  " + " ".join(METHODS),),
     ),
-    Flag("--loss", "loss", " ".join(LOSSES), ("name",), one_of(LOSSES), default_text="huber"),
-    Flag(
-        "--width",
-        "width",
-        "of the rounded corner of huber and smooth",
-        ("x",),
-        positive,
-        default_text="0.7",
-    ),
+    Flag("--loss", " ".join(LOSSES), "name", one_of(LOSSES), default_text="huber"),
+    Flag("--width", "of the rounded corner of huber and smooth", "x", positive, default_text="0.7"),
     Flag(
         "--neighbouring",
-        "neighbouring",
         "what the guarantee protects: add-remove (a record more or less) or replace",
-        ("relation",),
+        "relation",
         one_of(OF_RECORDS),
         default_text="add-remove; replace for objective",
     ),
-    Flag(
-        "--n-components",
-        "n_components",
-        "random frequencies of -t 2",
-        ("n",),
-        whole(1),
-        default_text="50",
-    ),
+    Flag("--n-components", "random frequencies of -t 2", "n", whole(1), default_text="50"),
     Flag(
         "--feature-seed",
-        "feature_seed",
         "public seed of the random features, independent of the noise",
-        ("n",),
+        "n",
         whole(0),
         default_text="0",
     ),
-    Flag("--n-steps", "n_steps", "steps of gradient", ("n",), whole(1), default_text="50"),
+    Flag("--n-steps", "steps of gradient", "n", whole(1), default_text="50"),
     Flag(
         "--batch-rate",
-        "batch_rate",
         "probability of a row to take part in a step of gradient",
-        ("x",),
+        "x",
         number("a number above 0 and up to 1", lambda value: 0.0 < value <= 1.0),
         default_text="1",
     ),
-    Flag(
-        "--ledger",
-        "ledger",
-        "budget to charge before anything is released; see dpsvm budget",
-        ("file",),
-        str,
-    ),
+    Flag("--ledger", "budget to charge before anything is released; see dpsvm budget", "file", str),
     Flag(
         "--plan",
-        "plan",
         "print what a fit to n rows would add, and end: no file is read, charged or written",
-        ("n",),
+        "n",
         whole(1),
     ),
 )
@@ -170,7 +135,7 @@ SHARED_FLAGS = (
         meaning="seed of the noise, for experiments only",
         default_text="the operating system's entropy",
     ),
-    Flag("--json", "json", "write the privacy report to a file", ("file",), str),
+    Flag("--json", "write the privacy report to a file", "file", str),
 )
 """Flags that plain training has too, with what they mean here."""
 

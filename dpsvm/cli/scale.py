@@ -15,17 +15,17 @@ from dpsvm.data import Range, format_libsvm, read_libsvm
 
 _number = reader(float, "a number")
 FLAGS = (
-    Flag("-l", "lower", "lower limit of the scaled features", ("lower",), _number, default=-1.0),
-    Flag("-u", "upper", "upper limit of the scaled features", ("upper",), _number, default=1.0),
+    Flag("-l", "lower limit of the scaled features", "lower", _number, -1.0, name="lower"),
+    Flag("-u", "upper limit of the scaled features", "upper", _number, 1.0, name="upper"),
     Flag(
         "-y",
-        "y_limits",
         "scale the labels too, to these limits",
-        ("lower", "upper"),
+        "lower upper",
         lambda lower, upper: (_number(lower), _number(upper)),
+        name="y_limits",
     ),
-    Flag("-s", "save", "save the observed ranges to a file", ("file",), str),
-    Flag("-r", "restore", "scale with the ranges of a saved file", ("file",), str),
+    Flag("-s", "save the observed ranges to a file", "file", str, name="save"),
+    Flag("-r", "scale with the ranges of a saved file", "file", str, name="restore"),
 )
 _USAGE = "usage: dpsvm scale [flags] FILE"
 _SHOWN_FEATURES = 5
@@ -60,7 +60,8 @@ def run(arguments: list[str]) -> None:
     n_entries = 0
     for rows, block in scaling.blocks(X):
         n_entries += block.nnz
-        _print_rows(block, scaling.apply_labels(y[rows]))
+        labels = scaling.apply_labels(y[rows])
+        sys.stdout.buffer.writelines(format_libsvm(block, labels, digits=6, label_digits=17))
     if n_entries > X.nnz and values["lower"] != 0.0:
         _warn(
             f"original #nonzeros {X.nnz} > new #nonzeros {n_entries}: "
@@ -77,10 +78,6 @@ def _scaling(values: dict[str, Any], X: Any, y: NDArray[np.float64]) -> Range:
     if limits is None or scaling.y is not None:
         return scaling
     return replace(scaling, y=(*limits, float(y.min()), float(y.max())))
-
-
-def _print_rows(X: Any, y: NDArray[np.float64]) -> None:
-    sys.stdout.buffer.writelines(format_libsvm(X, y, digits=6, label_digits=17))
 
 
 def _warn_of_unseen(scaling: Range, X: Any, path: str) -> None:

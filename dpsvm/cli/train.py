@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import os
+import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from dpsvm.cli.files import read_problem, require_folder, require_serials_in_range
+from dpsvm import _core
+from dpsvm._version import __version__
+from dpsvm.cli.files import read_problem, require_folder, require_serials_in_range, write_json
 from dpsvm.cli.log import Log
-from dpsvm.cli.options import SEE_HELP, UsageError, help_page, parse
-from dpsvm.cli.scores import mean_squared_error, n_correct, squared_correlation
+from dpsvm.cli.machine_flags import take_parameters
+from dpsvm.cli.options import SEE_HELP, UsageError, help_page
+from dpsvm.cli.private_flags import MACHINE_FLAGS, PRIVATE_FLAGS, SHARED_FLAGS, parse_plain
+from dpsvm.cli.scores import scores, told
 from dpsvm.cli.train_flags import DPSVM_FLAGS, LIBSVM_FLAGS, asks_for_private
 from dpsvm.progress import Monitor, solver_progress
 from dpsvm.svm.monitors import Patience
@@ -28,8 +33,6 @@ _LEAST_CAP = 10_000_000
 
 def help_text() -> str:
     """The help of the command, from the table of parameters."""
-    from dpsvm.cli.private_flags import MACHINE_FLAGS, PRIVATE_FLAGS, SHARED_FLAGS
-
     carried_over = " ".join(flag.spelling for flag in (*MACHINE_FLAGS, *SHARED_FLAGS))
     return help_page(
         _USAGE,
@@ -73,9 +76,9 @@ def run(arguments: list[str]) -> None:
         private.run(arguments)
         return
     request = _read_request(arguments)
-    for path in (request.json, request.model if request.n_folds is None else None):
-        if path is not None:
-            require_folder(path)
+    require_folder(request.json)
+    if request.n_folds is None:
+        require_folder(request.model)
     log = Log(request.parameters.machine, request.quiet)
     notice = SELECTORS[request.parameters.selector].notice(
         request.parameters, request.parameters.kernel
@@ -101,9 +104,7 @@ def run(arguments: list[str]) -> None:
         raise ValueError(f"{request.data}: {error}") from error
     log.warn_of_unfinished(request.parameters.tol)
     if request.json is not None:
-        from dpsvm.cli.facts import write_facts
-
-        write_facts(request.json, trainer, problem, request.data, log, outcome)
+        _write_facts(request.json, request.data, trainer, problem, log, outcome)
 
 
 @contextmanager
@@ -117,24 +118,14 @@ def _watched(request: _Request, log: Log) -> Iterator[Monitor]:
         yield Patience(monitor, tol=request.parameters.tol, tell=log.warn)
 
 
-def _parse(arguments: list[str]) -> tuple[dict[str, Any], list[str]]:
-    try:
-        return parse(arguments, LIBSVM_FLAGS + DPSVM_FLAGS)
-    except UsageError:
-        from dpsvm.cli.private_flags import parse_plain  # it knows the flags of a private fit too
-
-        return parse_plain(arguments)
-
-
 def _read_request(arguments: list[str]) -> _Request:
-    values, operands = _parse(arguments)
+    values, operands = parse_plain(arguments)
     if not operands:
         raise UsageError(f"FILE is missing ({_USAGE}){SEE_HELP}")
     if len(operands) > 2:
         raise UsageError(f"unexpected {operands[2]!r} ({_USAGE})")
     max_iter = values.pop("max_iter")
-    names = {field.name for field in fields(Parameters)}
-    parameters = Parameters(**{name: values.pop(name) for name in names & values.keys()})
+    parameters = take_parameters(values)
     if parameters.machine == "one-class" and parameters.probability:
         raise UsageError("-b 1: a one-class machine gives no probability estimates")
     model = operands[1] if len(operands) == 2 else os.path.basename(operands[0]) + ".model"
@@ -179,12 +170,32 @@ def _cross_validate(trainer: Trainer, problem: Problem, n_folds: int, log: Log) 
     if n_folds > n_rows:
         log.warn(f"more folds than rows: leaving out one of {n_rows} rows at a time")
     predicted = trainer.cross_validate(problem, n_folds)
-    if trainer.parameters.machine.endswith("svr"):
-        error = mean_squared_error(predicted, problem.y)
-        correlation = squared_correlation(predicted, problem.y)
-        print(f"Cross Validation Mean squared error = {error:g}")
-        print(f"Cross Validation Squared correlation coefficient = {correlation:g}")
-        return {"mean_squared_error": error, "squared_correlation": correlation}
-    accuracy = 100.0 * n_correct(predicted, problem.y) / n_rows
-    print(f"Cross Validation Accuracy = {accuracy:g}%")
-    return {"accuracy": accuracy}
+    found = scores(predicted, problem.y, trainer.parameters.machine.endswith("svr"))
+    for text in told(found):
+        print(f"Cross Validation {text}")
+    return found
+
+
+def _write_facts(
+    path: str, data: str, trainer: Trainer, problem: Problem, log: Log, outcome: dict[str, Any]
+) -> None:
+    """Write what the model file has no place for."""
+    import scipy
+
+    facts = {
+        "data": {"file": data, "rows": len(problem), "features": problem.X.shape[1]},
+        "parameters": asdict(trainer.parameters)
+        | {"class_weight": dict(trainer.class_weight), "seed": trainer.seed},
+        "threads": trainer.threads,
+        "problems": log.problems,
+        "outcome": outcome,
+        "warnings": log.warnings,
+        "versions": {
+            "dpsvm": __version__,
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "scipy": scipy.__version__,
+        },
+        "cpu": _core.cpu_level(),
+    }
+    write_json(path, facts)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dpsvm.cli.options import Flag, positive, several, table_flag, whole
-from dpsvm.cli.selector_flags import CHOICES, NUMBER_FLAGS
+from dpsvm.cli.machine_flags import CHOICES, GAMMA, NUMBER_FLAGS, THREADS, table_flag
+from dpsvm.cli.options import Flag, positive, whole
 from dpsvm.svm.parameters import KERNELS, MACHINES, SOLVERS
 
 _TASKS = (
@@ -21,82 +21,57 @@ _KERNEL_FORMULAS = (
 )
 
 
+def _coded(names: Sequence[str], meanings: Sequence[str]) -> tuple[str, ...]:
+    """Lines of help for the names that LIBSVM's codes stand for."""
+    told = enumerate(zip(names, meanings, strict=True))
+    return tuple(f"  {code}  {name:<12} {meaning}".rstrip() for code, (name, meaning) in told)
+
+
 LIBSVM_FLAGS = (
-    table_flag(
-        "machine",
-        "type",
-        choices=tuple(
-            f"  {i}  {name:<12} {task}".rstrip()
-            for i, (name, task) in enumerate(zip(MACHINES, _TASKS, strict=True))
-        ),
-    ),
-    table_flag(
-        "kernel",
-        "type",
-        choices=tuple(
-            f"  {i}  {name:<12} {formula}"
-            for i, (name, formula) in enumerate(zip(KERNELS, _KERNEL_FORMULAS, strict=True))
-        ),
-    ),
-    table_flag("degree", "degree"),
-    table_flag(
-        "gamma", "gamma", meaning="gamma in the kernel", default_text="1/number of features"
-    ),
-    table_flag("coef0", "coef0"),
-    table_flag("C", "cost"),
-    table_flag("nu", "nu"),
-    table_flag("epsilon", "epsilon"),
-    table_flag("cache_size", "MB"),
-    table_flag("tol", "tolerance"),
-    table_flag("shrinking", "0|1"),
-    table_flag("probability", "0|1"),
+    table_flag("machine", choices=_coded(MACHINES, _TASKS)),
+    table_flag("kernel", choices=_coded(KERNELS, _KERNEL_FORMULAS)),
+    table_flag("degree"),
+    GAMMA,
+    *map(table_flag, ("coef0", "C", "nu", "epsilon", "cache_size", "tol")),
+    *map(table_flag, ("shrinking", "probability")),
     Flag(
         "-w",
-        "class_weight",
         "factor on the cost of class i, in c-svc, for example -w-1 2",
-        ("weight",),
+        "weight",
         positive,
         default_text="1",
         labelled=True,
+        name="class_weight",
     ),
     Flag(
         "-v",
-        "n_folds",
         "print the accuracy of n-fold cross-validation instead of writing a model",
-        ("n",),
+        "n",
         whole(2),
+        name="n_folds",
     ),
-    Flag("-q", "quiet", "print nothing but warnings, errors and the result of -v", default=False),
+    Flag(
+        "-q", "print nothing but warnings, errors and the result of -v", default=False, name="quiet"
+    ),
 )
 DPSVM_FLAGS = (
-    table_flag("solver", "name", choices=("  " + " ".join(SOLVERS),)),
-    table_flag("selector", "name", choices=CHOICES),
+    table_flag("solver", choices=("  " + " ".join(SOLVERS),)),
+    table_flag("selector", choices=CHOICES),
     *NUMBER_FLAGS,
     Flag(
         "--seed",
-        "seed",
         "seed of the folds and of selectors that draw",
-        ("n",),
+        "n",
         whole(0, 2**64 - 1),
         default_text="1 for folds, fresh for selectors",
     ),
-    Flag(
-        "--threads",
-        "threads",
-        "threads to use; the result does not depend on it",
-        ("n",),
-        several("threads"),
-        default_text="one per core",
-    ),
-    table_flag("time_limit", "seconds", default_text="none"),
-    table_flag(
-        "max_iter", "n", default=None, default_text="10^7, or 100 n for n variables if more"
-    ),
+    THREADS,
+    table_flag("time_limit", default_text="none"),
+    table_flag("max_iter", default=None, default_text="10^7, or 100 n for n variables if more"),
     Flag(
         "--json",
-        "json",
         "write parameters, a report of every problem, stop reasons and versions to a file",
-        ("file",),
+        "file",
         str,
     ),
 )

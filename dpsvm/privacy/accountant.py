@@ -15,6 +15,7 @@ from typing import Any
 
 from dpsvm._locks import lock
 from dpsvm._streams import atomic_write
+from dpsvm.names import NEIGHBOURING
 from dpsvm.privacy.accounting import (
     Approximate,
     Event,
@@ -28,7 +29,6 @@ from dpsvm.privacy.accounting import (
     filter_order,
 )
 from dpsvm.privacy.guarantee import (
-    NEIGHBOURING,
     Guarantee,
     check_delta,
     check_epsilon,

@@ -15,10 +15,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dpsvm._arrays import Array
 from dpsvm._sklearn import one_of
-from dpsvm.losses import LOSSES, Loss, make_loss
+from dpsvm.losses import Loss, make_loss
+from dpsvm.names import LOSSES, METHODS, OF_RECORDS
 from dpsvm.privacy.accountant import BudgetAccountant
-from dpsvm.privacy.guarantee import OF_RECORDS, check_delta, check_epsilon
-from dpsvm.privacy.methods import METHODS, Mechanism, Setup, calibrate
+from dpsvm.privacy.guarantee import check_delta, check_epsilon
+from dpsvm.privacy.methods import Mechanism, Setup, calibrate
 from dpsvm.privacy.plan import PrivacyPlan, automatic_C, noise_of
 from dpsvm.privacy.preparation import Preparation, RandomFourierFeatures, clip_rows
 from dpsvm.privacy.release import Price, PrivateEstimator, Release, tell

@@ -12,15 +12,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from dpsvm.names import NEIGHBOURING
 from dpsvm.privacy.rounding import RANGE
-
-NEIGHBOURING = ("add-remove", "replace", "column", "row", "features")
-"""What may differ between neighbouring data: a record more or less, another record in the place
-of one, one feature column of one party, what one party holds of one row, labels public, or all the
-features of one record, whoever holds them, labels public."""
-
-OF_RECORDS = ("add-remove", "replace")
-"""The relations between data that differ in one whole record, label included."""
 
 
 @dataclass(frozen=True)

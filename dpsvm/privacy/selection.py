@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import column_or_1d
 
+from dpsvm.names import OF_RECORDS
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.accounting import Pure
-from dpsvm.privacy.guarantee import OF_RECORDS, Guarantee, check_epsilon, check_neighbouring
+from dpsvm.privacy.guarantee import Guarantee, check_epsilon, check_neighbouring
 from dpsvm.privacy.release import Price, Release
 
 

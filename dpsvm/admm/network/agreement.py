@@ -23,7 +23,7 @@ from dpsvm.constraints import check_settings as check_table
 from dpsvm.distributed import agreement as distributed
 from dpsvm.distributed.agreement import check_goes_with
 from dpsvm.distributed.labels import signs_of
-from dpsvm.losses import LOSSES
+from dpsvm.names import LOSSES
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.preparation import Preparation

@@ -27,7 +27,8 @@ from dpsvm.distributed.labels import (
     signs_of,
     two_classes,
 )
-from dpsvm.losses import PREDICTION_LOSSES, PredictionLoss, Squared, make_prediction_loss
+from dpsvm.losses import PredictionLoss, Squared, make_prediction_loss
+from dpsvm.names import PREDICTION_LOSSES
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.release import Price

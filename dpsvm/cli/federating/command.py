@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dpsvm.cli.options import Flag, UsageError, help_page, parse
 
-RESUME = Flag("--resume", "resume", "go on with a run that was interrupted", default=False)
+RESUME = Flag("--resume", "go on with a run that was interrupted", default=False)
 
 
 @dataclass(frozen=True)

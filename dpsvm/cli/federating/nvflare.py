@@ -82,8 +82,8 @@ ACTIONS = {
         "every SITE, the file of a site. The first coordinates: the server gets its file too.",
         _provision,
         (
-            Flag("--host", "host", "of the server", ("name",), str, default="localhost"),
-            Flag("--port", "port", "of the server", ("n",), whole(1, 65535), default=8002),
+            Flag("--host", "of the server", "name", str, "localhost"),
+            Flag("--port", "of the server", "n", whole(1, 65535), 8002),
         ),
         ("FOLDER and SITE... are needed", 2, math.inf),
     ),
@@ -104,7 +104,7 @@ ACTIONS = {
         "Submits a job as the admin of FOLDER and waits for its end. The same line resumes a run "
         "that was interrupted.",
         _run,
-        (Flag("--dry", "dry", "greet and rehearse only", default=False),),
+        (Flag("--dry", "greet and rehearse only", default=False),),
         ("FOLDER and JOB are needed", 2, 2),
     ),
 }
@@ -114,7 +114,7 @@ def _help() -> str:
     return help_page(
         f"{_USAGE} SUBCOMMAND ...",
         "Runs jobs of dpsvm federation by NVIDIA FLARE, with mutual TLS between the sites.",
-        ("Subcommands", [Flag(name, name, one.about) for name, one in ACTIONS.items()]),
+        ("Subcommands", [Flag(name, one.about) for name, one in ACTIONS.items()]),
     )
 
 
@@ -129,6 +129,6 @@ COMMANDS = {
         "Writes the folder of an NVIDIA FLARE job. It names classes of the dpsvm that every "
         "site has installed, and ships no code and no data.",
         _export,
-        (Flag("--output", "output", "the folder to write; required", ("folder",), str),),
+        (Flag("--output", "the folder to write; required", "folder", str),),
     ),
 }

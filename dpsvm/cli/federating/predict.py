@@ -11,8 +11,8 @@ import numpy as np
 
 from dpsvm.cli.federating.cast import Cast
 from dpsvm.cli.federating.command import Command
+from dpsvm.cli.files import check_outputs
 from dpsvm.cli.options import Flag, UsageError
-from dpsvm.cli.outputs import check_outputs
 from dpsvm.data import atomic_write
 from dpsvm.federation.config import SiteConfig
 from dpsvm.federation.coordinator import Coordinator
@@ -103,8 +103,8 @@ COMMANDS = {
         "model and predicts by itself: give its SITE alone.",
         _predict,
         (
-            Flag("--output", "output", "the file to write; required", ("file",), str),
-            Flag("-q", "quiet", "print nothing", default=False),
+            Flag("--output", "the file to write; required", "file", str),
+            Flag("-q", "print nothing", default=False, name="quiet"),
         ),
     )
 }

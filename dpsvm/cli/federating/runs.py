@@ -18,9 +18,7 @@ from dpsvm.privacy.accountant import Charge
 from dpsvm.privacy.accounting import epsilon_of
 
 _LABEL = "federation run "
-_REASON = Flag(
-    "--reason", "reason", "told to whoever asks", ("text",), str, default="by its operator"
-)
+_REASON = Flag("--reason", "told to whoever asks", "text", str, "by its operator")
 
 
 def _status(site_path: str, run: str | None = None) -> None:

@@ -14,10 +14,10 @@ from dpsvm._version import __version__
 from dpsvm.cli.federating.cast import Cast
 from dpsvm.cli.federating.check import rehearse
 from dpsvm.cli.federating.command import RESUME, Command
+from dpsvm.cli.files import check_outputs
 from dpsvm.cli.interrupt import prompt_interrupt
 from dpsvm.cli.layout import line, table
 from dpsvm.cli.options import Flag, UsageError
-from dpsvm.cli.outputs import check_outputs
 from dpsvm.data import atomic_write
 from dpsvm.federation.coordinator import Coordinator
 from dpsvm.federation.in_process import InProcessRunner
@@ -209,8 +209,8 @@ def _shown(value: Any) -> str:
 
 
 _OUTPUT = (
-    Flag("--json", "json", "write the metrics of every round and the result", ("file",), str),
-    Flag("-q", "quiet", "print nothing", default=False),
+    Flag("--json", "write the metrics of every round and the result", "file", str),
+    Flag("-q", "print nothing", default=False, name="quiet"),
 )
 COMMANDS = {
     "simulate": Command(

@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
 from dpsvm._arrays import Array
-from dpsvm.privacy.guarantee import OF_RECORDS, check_neighbouring
+from dpsvm.names import OF_RECORDS
+from dpsvm.privacy.guarantee import check_neighbouring
 
 WITH, WITHOUT = "with", "without"
 """The two worlds."""

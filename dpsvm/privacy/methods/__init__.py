@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from dpsvm.names import METHODS
 from dpsvm.privacy.guarantee import check_delta, check_epsilon
 from dpsvm.privacy.methods.gradient import calibrate_gradient
 from dpsvm.privacy.methods.mechanism import Mechanism, Setup
@@ -48,9 +49,6 @@ __all__ = [
     "objective_gaussian_event",
     "output_sensitivity",
 ]
-
-METHODS = ("objective-gaussian", "objective", "output", "gradient", "output-laplace")
-"""The mechanisms, the default first."""
 
 _PURE: dict[str, Callable[[Setup, float], Mechanism]] = {
     "objective": calibrate_objective,

@@ -11,8 +11,9 @@ import numpy as np
 
 from dpsvm._arrays import Array
 from dpsvm.losses import Loss
+from dpsvm.names import OF_RECORDS
 from dpsvm.privacy.accounting import Event
-from dpsvm.privacy.guarantee import OF_RECORDS, Guarantee, check_neighbouring
+from dpsvm.privacy.guarantee import Guarantee, check_neighbouring
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.rounding import on_grid
 
