@@ -19,6 +19,7 @@ from importlib import import_module
 from typing import Any, NamedTuple, TypeVar
 
 from dpsvm._renamed import check_names
+from dpsvm.distributed.agreement import Agreement
 from dpsvm.federation.job import Job, told_where
 from dpsvm.federation.messages import Array, Message, Scalar
 from dpsvm.federation.site import Refusal, Site
@@ -67,9 +68,12 @@ Beside = tuple[dict[str, float], dict[str, float]]
 
 
 class _Part:
-    """What both sides are: with a price, and a memory, which is that of the mathematics' object."""
+    """What both sides are: made of what was agreed on, and of an object of the mathematics.
 
-    def __init__(self, agreed: Any, keeps: Any) -> None:
+    keeps : that object, whose memory is kept
+    """
+
+    def __init__(self, agreed: Agreement, keeps: Any) -> None:
         self.agreed, self._keeps = agreed, keeps
 
     def remember(self) -> dict[str, Any]:
@@ -88,8 +92,7 @@ class Member(_Part):
     @property
     def price(self) -> Price | None:
         """Of what the party has."""
-        price: Price | None = self.agreed.member_price
-        return price
+        return self.agreed.member_price
 
     def open(self) -> Content:
         """The answer to the beginning of a run."""
@@ -115,8 +118,7 @@ class Lead(_Part):
     @property
     def price(self) -> Price | None:
         """Of what the coordinator has."""
-        price: Price | None = self.agreed.lead_price
-        return price
+        return self.agreed.lead_price
 
     @property
     def ending(self) -> Content | None:
@@ -161,10 +163,10 @@ class Lead(_Part):
 def require_kind(message: Message, kind: str, what: str) -> None:
     """Refuse a message of another kind.
 
-    >>> require_kind(Message("r", 3, "ask"), "price", "a price is")
+    >>> require_kind(Message("r", 3, "ready"), "price", "a price is")
     Traceback (most recent call last):
     ...
-    dpsvm.federation.site.Refusal: a price is awaited, got a ask
+    dpsvm.federation.site.Refusal: a price is awaited, got a ready
     """
     if message.kind != kind:
         raise Refusal(f"{what} awaited, got a {message.kind}")

@@ -147,7 +147,7 @@ def local_model(run: Finished) -> Beside:
     return {"loss": joint}, {"loss": mean}
 
 
-def _model(agreed: Agreement, weights: Array) -> dict[str, Any]:
+def _model(agreed: Any, weights: Array) -> dict[str, Any]:
     """Coefficients of the features as they were given, and an intercept."""
     coefs, intercepts = agreed.in_given_units(weights[None, :])
     return {"weights": coefs[0], "intercept": float(intercepts[0])}
