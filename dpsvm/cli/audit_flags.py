@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from dpsvm.cli.distributed_flags import settings_of
 from dpsvm.cli.machine_flags import CHOICES, KERNEL_FLAGS, NUMBER_FLAGS, table_flag
 from dpsvm.cli.options import Flag, number, one_of, positive, reader, several, whole
 from dpsvm.names import LOSSES, METHODS
-from dpsvm.privacy import PrivateSVC
-from dpsvm.privacy.audit import CANARIES, NEIGHBOURING, audit
+from dpsvm.privacy.audit import CANARIES, NEIGHBOURING
 from dpsvm.svm.selectors import NUMBERS, SELECTORS
 
 _share = number("a number between 0 and 1", lambda value: 0.0 < value < 1.0)
@@ -18,25 +14,24 @@ _budgets = [
     f"with {one.name} {NUMBERS[one.budget].flag}" for one in SELECTORS.values() if one.budget
 ]
 
-_asked, _private = settings_of(audit, {}), settings_of(PrivateSVC, {})
-
 AUDIT_FLAGS = (
-    _asked(
-        "canary",
+    Flag(
+        "--canary",
         "the record that is there in one world and not in the other: mislabelled, natural (of the "
         "data) or unique-feature",
         "kind",
         one_of(CANARIES),
+        "mislabelled",
     ),
-    _asked(
-        "record",
+    Flag(
+        "--record",
         "for natural, which record, counted from 0",
         "n",
         whole(0),
         default_text="of ten that move a least-squares fit most the best to tell apart",
     ),
-    _asked(
-        "neighbouring",
+    Flag(
+        "--neighbouring",
         "the relation the claim is about: add-remove or replace",
         "relation",
         one_of(NEIGHBOURING),
@@ -49,29 +44,28 @@ AUDIT_FLAGS = (
         lambda low, high: (reader(float, "a number")(low), reader(float, "a number")(high)),
         default_text="what FILE shows of each feature",
     ),
-    _asked(
-        "claimed_epsilon",
+    Flag(
+        "--claimed-epsilon",
         "the claim to test",
         "x",
         positive,
         default_text=", ".join(["--epsilon", *_budgets]),
     ),
-    _asked("delta", "the delta of the claim", "x", _delta),
-    _asked("runs", "test runs of each world", "n", whole(20)),
-    _asked(
-        "pilot_runs",
+    Flag("--delta", "the delta of the claim", "x", _delta, 0.0),
+    Flag("--runs", "test runs of each world", "n", whole(20), 1000),
+    Flag(
+        "--pilot-runs",
         "pilot runs of each world, which choose the event",
         "n",
         whole(20),
         default_text="a quarter of --runs, at least 100",
     ),
-    _asked("confidence", "of the bound", "x", _share),
-    _asked(
-        "random_state",
+    Flag("--confidence", "of the bound", "x", _share, 0.95),
+    Flag(
+        "--seed",
         "seed of the whole audit",
         "n",
         whole(0),
-        spelling="--seed",
         default_text="fresh, or that of --resume",
     ),
     Flag(
@@ -80,14 +74,12 @@ AUDIT_FLAGS = (
         "n",
         several("processes"),
         -1,
-        name="n_jobs",
     ),
-    _asked(
-        "resume_path",
+    Flag(
+        "--resume",
         "keep the runs in a file as they end; the same command goes on from it",
         "file",
         str,
-        spelling="--resume",
     ),
 )
 MACHINE_FLAGS = (
@@ -96,25 +88,29 @@ MACHINE_FLAGS = (
     table_flag("tol"),
     table_flag("shrinking"),
     table_flag("max_iter", default_text="none"),
-    table_flag(
-        "selector",
-        default=None,
-        default_text="wss2",
-        choices=CHOICES,
-    ),
+    table_flag("selector", default=None, default_text="wss2", choices=CHOICES),
     *NUMBER_FLAGS,
 )
 PRIVATE_FLAGS = (
     Flag("--private", "audit PrivateSVC instead of SVC", default=False),
-    _private("epsilon", "its epsilon, which is put to the test", "x", positive, default_text=""),
-    replace(
-        _private("method", "its method", "name", one_of(METHODS)),
+    Flag("--epsilon", "its epsilon, which is put to the test", "x", positive),
+    Flag(
+        "--method",
+        "its method",
+        "name",
+        one_of(METHODS),
+        default_text="objective-gaussian",
         choices=("  " + " ".join(METHODS),),
     ),
-    replace(
-        _private("loss", "its loss", "name", one_of(LOSSES)), choices=("  " + " ".join(LOSSES),)
+    Flag(
+        "--loss",
+        "its loss",
+        "name",
+        one_of(LOSSES),
+        default_text="huber",
+        choices=("  " + " ".join(LOSSES),),
     ),
-    _private("data_norm", "public bound on the norm of a row", "x", positive),
+    Flag("--data-norm", "public bound on the norm of a row", "x", positive),
 )
 OUTPUT_FLAGS = (
     Flag("--json", "write what was found to a JSON file", "file", str),

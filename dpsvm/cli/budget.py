@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from dpsvm.cli.distributed_flags import settings_of
 from dpsvm.cli.files import require_folder
 from dpsvm.cli.interrupt import prompt_interrupt
 from dpsvm.cli.options import (
@@ -32,18 +31,17 @@ from dpsvm.privacy.guarantee import Guarantee
 from dpsvm.privacy.minimiser import CertificateError
 
 _USAGE = "usage: dpsvm budget create [flags] FILE | dpsvm budget show FILE"
-_setting = settings_of(BudgetAccountant, {})
 CREATE_FLAGS = (
-    _setting("epsilon", "the budget; required", "x", positive),
-    _setting(
-        "delta",
+    Flag("--epsilon", "the budget; required", "x", positive),
+    Flag(
+        "--delta",
         "the budget's delta; without it only pure releases fit",
         "x",
         reader(float, "a number"),
         default_text="0",
     ),
-    _setting(
-        "neighbouring",
+    Flag(
+        "--neighbouring",
         " or ".join(NEIGHBOURING),
         "relation",
         one_of(NEIGHBOURING),
