@@ -9,11 +9,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpsvm._arrays import Array
 from dpsvm._csr import Csr, is_sparse
-
-Floats = NDArray[np.float64]
 
 FLOAT_TYPES = (np.float64, np.float32)
 """The element types that are kept as they are; the first is what all others become."""
@@ -110,7 +108,7 @@ def _variance(numbers: Any, size: int) -> np.float64:
     return (squares + zeros * mean**2 if zeros else squares) / np.float64(size)
 
 
-def _sum_of(numbers: Any, of: Callable[[Floats], Floats], begin: int, end: int) -> np.float64:
+def _sum_of(numbers: Any, of: Callable[[Array], Array], begin: int, end: int) -> np.float64:
     """The sum ``of(numbers[begin:end]).sum()`` in double precision, to the bit, by blocks.
 
     numpy adds a contiguous array by halves, the first a multiple of 8, and so down to 128 numbers:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpsvm._arrays import Array
 from dpsvm._streams import atomic_write, is_json
 from dpsvm.cli.files import read_problem, require_folder
 from dpsvm.cli.machine_flags import THREADS, table_flag
@@ -19,8 +19,6 @@ from dpsvm.threads import thread_count
 
 if TYPE_CHECKING:
     from dpsvm.cli.models import PrivateModel
-
-Floats = NDArray[np.float64]
 
 FLAGS = (
     table_flag("probability", meaning="whether to predict probability estimates"),
@@ -80,7 +78,7 @@ def _read_test(path: str, model: Model | PrivateModel) -> Problem:
 
 def _write_predictions(
     file: IO[bytes], model: Model | PrivateModel, X: Any, probability: bool, threads: int
-) -> Floats:
+) -> Array:
     """Write the predictions of all rows, a block at a time, and return them."""
     if probability and model.labels is not None:
         file.write(" ".join(["labels", *map(str, model.labels)]).encode() + b"\n")
@@ -94,7 +92,7 @@ def _write_predictions(
 
 def _predict(
     model: Model | PrivateModel, X: Any, probability: bool, threads: int
-) -> tuple[Floats, Iterator[str]]:
+) -> tuple[Array, Iterator[str]]:
     """The predictions of some rows, and the lines of the output file that state them."""
     if not probability or model.labels is None or not isinstance(model, Model):
         predicted = model.predict(X, threads=threads)
@@ -123,7 +121,7 @@ def _probability_notice(model: Model | PrivateModel, path: str, probability: boo
     ]
 
 
-def _score(model: Model | PrivateModel, predicted: Floats, target: Floats) -> list[str]:
+def _score(model: Model | PrivateModel, predicted: Array, target: Array) -> list[str]:
     regression = isinstance(model, Model) and model.is_regressor
     lines = told(scores(predicted, target, regression))
     if regression:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from dpsvm._arrays import Array
 
 _WORDS = {
     "mean_squared_error": "Mean squared error = {:g}",
@@ -14,7 +13,7 @@ _WORDS = {
 }
 
 
-def scores(predicted: Floats, target: Floats, regression: bool) -> dict[str, float]:
+def scores(predicted: Array, target: Array, regression: bool) -> dict[str, float]:
     """The figures by name; Pearson's correlation is NaN where either side is constant.
 
     >>> scores(np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 6.0]), regression=True)

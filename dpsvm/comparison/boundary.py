@@ -9,12 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from dpsvm._arrays import Array
 from dpsvm.comparison.dataset import Dataset
 from dpsvm.comparison.results import Results
 from dpsvm.comparison.settings import Setting
 from dpsvm.svm.selectors import SELECTORS
-
-Floats = NDArray[np.float64]
 
 GRID = 90  # points along each axis
 SHOWN_POINTS = 500
@@ -29,11 +28,11 @@ class Boundary:
     """Two features of the data, and the decision values of some runs on a grid over them."""
 
     features: tuple[int, int]  # counted from 1, as in LIBSVM files
-    x: Floats  # [GRID]
-    y: Floats  # [GRID]
-    reference: Floats  # [GRID, GRID], rows along y: wss2
-    drawn: dict[Setting, list[Floats]]  # the runs of each setting shown, likewise
-    points: Floats  # (rows, 2)
+    x: Array  # [GRID]
+    y: Array  # [GRID]
+    reference: Array  # [GRID, GRID], rows along y: wss2
+    drawn: dict[Setting, list[Array]]  # the runs of each setting shown, likewise
+    points: Array  # (rows, 2)
     positive: NDArray[np.bool_]
 
 
@@ -52,7 +51,7 @@ def boundary(comparison: Results) -> Boundary | None:
     x, y = (_axis(points[:, k]) for k in (0, 1))
     cells = np.stack([part.ravel() for part in np.meshgrid(x, y)], axis=1)
 
-    def decisions(setting: Setting, seed: int) -> Floats:
+    def decisions(setting: Setting, seed: int) -> Array:
         task = plan.task(flat, setting, seed)
         return task.decisions(flat, task.solve(flat), cells).reshape(GRID, GRID)
 
@@ -98,7 +97,7 @@ def _two_features(data: Dataset) -> NDArray[np.intp]:
     return np.sort(np.array([best[place] for place in ranked[:2]]))
 
 
-def _axis(values: Floats) -> Floats:
+def _axis(values: Array) -> Array:
     low, high = float(values.min()), float(values.max())
     margin = 0.05 * (high - low) or 1.0
     return np.linspace(low - margin, high + margin, GRID)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsvm import _core
+from dpsvm._arrays import Array
 from dpsvm._result import Solution
 from dpsvm._version import __version__
 from dpsvm.comparison.dataset import Dataset
@@ -20,8 +21,6 @@ from dpsvm.rows import core_rows
 from dpsvm.svm.expansion import Expansion
 from dpsvm.svm.parameters import Parameters
 from dpsvm.svm.validation import GlibcRandom, folds
-
-Floats = NDArray[np.float64]
 
 LINEAR = Parameters(kernel="linear")
 """The paper's machine: linear, C = 1, tol = 1e-3."""
@@ -129,7 +128,7 @@ class Task:
             raise Cancelled
         return solution
 
-    def decisions(self, data: Dataset, solution: Solution, X: Any) -> Floats:
+    def decisions(self, data: Dataset, solution: Solution, X: Any) -> Array:
         """Decision values for rows, positive where the positive class of the data is predicted."""
         machine = Expansion.of(self.parameters(), solution, data.X)
         decision = machine.decision_values(X, threads=1)[:, 0]
@@ -149,7 +148,7 @@ class Task:
         return _measure(data, decision)
 
 
-def _measure(data: Dataset, decision: Floats) -> Scores:
+def _measure(data: Dataset, decision: Array) -> Scores:
     """Scores of decisions, where LIBSVM gives a row on the boundary the second class."""
     predicted = decision > 0 if data.positive_code == 0 else decision >= 0
     return Scores.of(decision, predicted, data.positive)

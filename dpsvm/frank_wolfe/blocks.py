@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from dpsvm.frank_wolfe.checks import Array, check_count
+from dpsvm._arrays import Array
+from dpsvm.frank_wolfe.checks import check_count
 from dpsvm.frank_wolfe.core import FrankWolfe, check_tolerance, starting_point
 from dpsvm.frank_wolfe.loop import Callback, Result, TowardVertex, check_gradient, iterate
 from dpsvm.frank_wolfe.objectives import Smooth, point_of

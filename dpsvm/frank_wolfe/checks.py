@@ -7,10 +7,9 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-Array = NDArray[np.float64]
+from dpsvm._arrays import Array
 
 
 def check_positive(value: Any, name: str, *, zero: bool = False) -> float:

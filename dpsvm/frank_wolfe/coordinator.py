@@ -26,8 +26,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dpsvm._arrays import Array
 from dpsvm._memory import Remembers
-from dpsvm.frank_wolfe.checks import Array
 from dpsvm.frank_wolfe.messages import Bid, Proposal, Query, Traffic
 from dpsvm.frank_wolfe.steps import Schedule, exact_step
 

@@ -42,7 +42,8 @@ from itertools import islice, product
 
 import numpy as np
 
-from dpsvm.frank_wolfe.checks import Array, check_positive
+from dpsvm._arrays import Array
+from dpsvm.frank_wolfe.checks import check_positive
 from dpsvm.frank_wolfe.samplings import (
     Distributed,
     Independent,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dpsvm.frank_wolfe.checks import Array
+from dpsvm._arrays import Array
 from dpsvm.frank_wolfe.objectives import Point
 from dpsvm.frank_wolfe.sets import Atom, ConvexSet
 from dpsvm.frank_wolfe.steps import Schedule

@@ -11,7 +11,7 @@ from __future__ import annotations
 import operator
 from dataclasses import astuple, dataclass
 
-from dpsvm.frank_wolfe.checks import Array
+from dpsvm._arrays import Array
 
 _NUMBER = 8  # bytes
 

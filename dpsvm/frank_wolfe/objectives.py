@@ -19,7 +19,8 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import brentq
 
-from dpsvm.frank_wolfe.checks import Array, canonical_columns, check_vector
+from dpsvm._arrays import Array
+from dpsvm.frank_wolfe.checks import canonical_columns, check_vector
 from dpsvm.frank_wolfe.sets import Atom, dense
 from dpsvm.frank_wolfe.steps import exact_step
 

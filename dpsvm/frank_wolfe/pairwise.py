@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpsvm.frank_wolfe.checks import Array
+from dpsvm._arrays import Array
 from dpsvm.frank_wolfe.loop import Oracle, TowardVertex
 from dpsvm.frank_wolfe.objectives import Point
 from dpsvm.frank_wolfe.sets import Atom, L1Ball, Simplex

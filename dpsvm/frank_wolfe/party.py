@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
+from dpsvm._arrays import Array
 from dpsvm._memory import Remembers
-from dpsvm.frank_wolfe.checks import Array, check_count
+from dpsvm.frank_wolfe.checks import check_count
 from dpsvm.frank_wolfe.messages import Bid, Proposal, Query
 from dpsvm.frank_wolfe.privacy import PartyNoise
 from dpsvm.frank_wolfe.sketches import Sketch

@@ -24,7 +24,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpsvm.frank_wolfe.checks import Array, check_count, check_vector
+from dpsvm._arrays import Array
+from dpsvm.frank_wolfe.checks import check_count, check_vector
 
 Indices = NDArray[np.intp]
 

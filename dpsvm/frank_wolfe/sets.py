@@ -24,7 +24,8 @@ from typing import ClassVar, Protocol
 import numpy as np
 from scipy.linalg import eigvalsh
 
-from dpsvm.frank_wolfe.checks import Array, check_count, check_positive
+from dpsvm._arrays import Array
+from dpsvm.frank_wolfe.checks import check_count, check_positive
 
 SLACK = 1e-9
 """Of the size of a set: how far outside a point may lie for the sake of rounding."""

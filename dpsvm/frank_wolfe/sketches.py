@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from dpsvm.frank_wolfe.checks import Array, check_count
+from dpsvm._arrays import Array
+from dpsvm.frank_wolfe.checks import check_count
 from dpsvm.frank_wolfe.sets import largest_eigenvalue
 
 _WORD = 0x736B

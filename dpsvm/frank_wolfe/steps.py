@@ -11,7 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from dpsvm.frank_wolfe.checks import Array, check_count
+from dpsvm._arrays import Array
+from dpsvm.frank_wolfe.checks import check_count
 
 LINE_SEARCH = "line-search"
 PAIRWISE = "pairwise"

@@ -19,11 +19,12 @@ from sklearn.utils import Tags, check_array, check_consistent_length, check_rand
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _num_samples, column_or_1d, validate_data
 
+from dpsvm._arrays import Array
 from dpsvm._result import Report, Solution
 from dpsvm._sklearn import CallbackSupportMixin, one_of
 from dpsvm.progress import solver_progress
 from dpsvm.rows import FLOAT_TYPES, lies_in_rows, rows_to_read, scale_gamma
-from dpsvm.svm.fitted import FittedSVM, Floats
+from dpsvm.svm.fitted import FittedSVM
 from dpsvm.svm.monitors import Patience, print_reports, stall_notice, subtasks
 from dpsvm.svm.parameters import CLASSIFIERS, TABLE, Parameters
 from dpsvm.svm.selectors import NUMBERS, SELECTORS
@@ -174,9 +175,9 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
         self,
         solve: CoreFit,
         problem: Any,
-        targets: Floats | None,
+        targets: Array | None,
         kept: Rows | None,
-        weight: Floats | None,
+        weight: Array | None,
     ) -> None:
         """Fit what turns decisions into probabilities: nothing, except in classifiers."""
 
@@ -218,7 +219,7 @@ class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[m
             )
         return rows_to_read(X), y
 
-    def _targets(self, y: Any, kept: Rows | None) -> Floats | None:
+    def _targets(self, y: Any, kept: Rows | None) -> Array | None:
         """Return what the core takes as y, for the rows kept."""
         targets = np.ascontiguousarray(y, dtype=np.float64)
         return targets if kept is None else targets[kept]
@@ -304,7 +305,7 @@ def _familiar_words() -> Iterator[None]:
 
 def _kept_weights(
     sample_weight: ArrayLike | None, n_samples: int
-) -> tuple[Floats | None, Rows | None]:
+) -> tuple[Array | None, Rows | None]:
     """Return the positive weights and their rows; None where nothing is weighted or left out."""
     if sample_weight is None:
         return None, None

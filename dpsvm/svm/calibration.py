@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpsvm._arrays import Array
 from dpsvm.svm.expansion import Expansion
 from dpsvm.svm.parameters import Parameters
 from dpsvm.svm.probability import held_out_sigmoid
 from dpsvm.svm.solving import CoreFit
 from dpsvm.svm.validation import MersenneRandom, Rows
-
-Floats = NDArray[np.float64]
 
 # Of the largest nu of a fold, at which all coefficients of a class are at their bounds and the
 # offset is left open.
@@ -25,12 +24,12 @@ def pair_sigmoids(
     solve: CoreFit,
     problem: Any,  # rows, or their kernel matrix
     rows: Rows,  # [n] of the training
-    codes: Floats,  # [n] of their classes
+    codes: Array,  # [n] of their classes
     *,
-    weight: Floats | None,  # [n]
-    class_weight: Floats,  # [classes]
+    weight: Array | None,  # [n]
+    class_weight: Array,  # [classes]
     seed: int,
-) -> tuple[Floats, Floats]:
+) -> tuple[Array, Array]:
     """Return the sigmoids ``(a, b)`` of all pairs of classes, in LIBSVM's order.
 
     Every pair is shuffled anew from the seed, and the second class of a pair comes first in its
@@ -49,7 +48,7 @@ def pair_sigmoids(
         pair = np.concatenate([groups[i], groups[j]])
         positive = codes[pair] == i
 
-        def decide(trained: Rows, held_out: Rows) -> Floats:
+        def decide(trained: Rows, held_out: Rows) -> Array:
             if not len(held_out):
                 return np.empty(0)
             own = None if weight is None else weight[pair[trained]]
@@ -72,7 +71,7 @@ def pair_sigmoids(
 
 
 def _feasible_nu(
-    parameters: Parameters, positive: NDArray[np.bool_], weight: Floats | None
+    parameters: Parameters, positive: NDArray[np.bool_], weight: Array | None
 ) -> float | None:
     """Return nu, lowered where a fold has too few rows of one class for it; None without nu."""
     if parameters.machine != "nu-svc":

@@ -15,10 +15,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from dpsvm._arrays import Array
 from dpsvm._sklearn import PROBABILITY_DEPRECATED, one_of
 from dpsvm.svm.base import BaseSVM, Rows
 from dpsvm.svm.calibration import pair_sigmoids
-from dpsvm.svm.fitted import Floats
 from dpsvm.svm.probability import class_probabilities
 from dpsvm.svm.solving import CoreFit
 from dpsvm.svm.voting import one_vs_rest, winners
@@ -57,7 +57,7 @@ class BaseSVC(ClassifierMixin, BaseSVM):  # type: ignore[misc]
         "probability": ["boolean", Hidden(StrOptions({"deprecated"}))],
     }
 
-    def _targets(self, y: Any, kept: Rows | None) -> Floats:
+    def _targets(self, y: Any, kept: Rows | None) -> Array:
         """Set ``classes_`` and ``class_weight_`` and return each row's position in ``classes_``."""
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
@@ -83,7 +83,7 @@ class BaseSVC(ClassifierMixin, BaseSVM):  # type: ignore[misc]
         "Invalid input - all samples with positive weights belong to the same class."
     )
 
-    def decision_function(self, X: Any) -> Floats:
+    def decision_function(self, X: Any) -> Array:
         """Return how strongly each row speaks for the classes.
 
         Parameters
@@ -130,7 +130,7 @@ class BaseSVC(ClassifierMixin, BaseSVM):  # type: ignore[misc]
         return self.classes_[codes]
 
     @available_if(_offers_probabilities)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class, by the sigmoids that ``probability=True`` fits.
 
         Parameters
@@ -152,20 +152,20 @@ class BaseSVC(ClassifierMixin, BaseSVM):  # type: ignore[misc]
         return class_probabilities(decisions, self._probA, self._probB, couple_two=True)
 
     @available_if(_offers_probabilities)  # type: ignore[untyped-decorator]
-    def predict_log_proba(self, X: Any) -> Floats:
+    def predict_log_proba(self, X: Any) -> Array:
         """Return the logarithm of what :meth:`predict_proba` returns for the rows X."""
-        logarithms: Floats = np.log(self.predict_proba(X))
+        logarithms: Array = np.log(self.predict_proba(X))
         return logarithms
 
     @_deprecated("probA_")  # type: ignore[prop-decorator]
     @property
-    def probA_(self) -> Floats:
+    def probA_(self) -> Array:
         """Slopes of the sigmoids, one per pair of classes; empty without ``probability``."""
         return self._probA
 
     @_deprecated("probB_")  # type: ignore[prop-decorator]
     @property
-    def probB_(self) -> Floats:
+    def probB_(self) -> Array:
         """Offsets of the sigmoids, one per pair of classes; empty without ``probability``."""
         return self._probB
 
@@ -187,7 +187,7 @@ class BaseSVC(ClassifierMixin, BaseSVM):  # type: ignore[misc]
         problem: Any,
         targets: Any,
         kept: Rows | None,
-        weight: Floats | None,
+        weight: Array | None,
     ) -> None:
         self._probA = self._probB = np.empty(0)
         if self.probability == "deprecated" or not self.probability:

@@ -8,13 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsvm import _core
+from dpsvm._arrays import Array
 from dpsvm._csr import is_sparse
 from dpsvm._result import Solution
 from dpsvm.rows import FLOAT_TYPES, all_finite, core_rows
 from dpsvm.svm.parameters import Parameters
 from dpsvm.svm.voting import pair_count
-
-Floats = NDArray[np.float64]
 
 
 class Expansion:
@@ -52,7 +51,7 @@ class Expansion:
         pairs = max(pair_count(n_classes), 1)
         self.dual_coef = _floats("dual_coef_", dual_coef, (max(n_classes - 1, 1), n_vectors))
         self.rho = _floats("intercept_", rho, (pairs,))
-        self.decision_range: Floats | None = decision_range
+        self.decision_range: Array | None = decision_range
         self.support: NDArray[np.int32] | None = None
         self.support_vectors: Any = None
         if parameters.kernel == "precomputed":
@@ -76,11 +75,11 @@ class Expansion:
             decision_range=np.array([report.decision_range for report in solution.reports]),
         )
 
-    def decision_values(self, X: Any, *, threads: int) -> Floats:
+    def decision_values(self, X: Any, *, threads: int) -> Array:
         """Return the decisions, of shape (rows, pairs), for rows in the core's form."""
         if X.shape[1] != self.columns:
             raise ValueError(f"expected {self.columns} columns, got {X.shape[1]}")
-        decisions: Floats = _core.decision_values(
+        decisions: Array = _core.decision_values(
             X,
             self.support_vectors,
             self.dual_coef,
@@ -113,7 +112,7 @@ def _indices(name: str, values: Any, size: int, limit: int) -> NDArray[np.int32]
     return indices.astype(np.int32)
 
 
-def _floats(name: str, values: Any, shape: tuple[int, ...]) -> Floats:
+def _floats(name: str, values: Any, shape: tuple[int, ...]) -> Array:
     dense = values.toarray() if is_sparse(values) else np.asarray(values)
     if dense.shape != shape or dense.dtype.kind not in "fiu":
         got = f"shape {dense.shape} and type {dense.dtype}"

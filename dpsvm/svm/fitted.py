@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
+from dpsvm._arrays import Array
 from dpsvm.rows import FLOAT_TYPES, core_rows, lies_in_rows, rows_to_read
 from dpsvm.svm.expansion import Expansion
 from dpsvm.svm.parameters import CLASSIFIERS, Parameters
@@ -19,7 +20,6 @@ from dpsvm.svm.sklearn_form import to_sklearn
 from dpsvm.svm.voting import pair_dual_coef
 from dpsvm.threads import thread_count
 
-Floats = NDArray[np.float64]
 Kernel = str | Callable[[Any, Any], Any]
 
 _BLOCK = 1 << 19  # entries converted together, of as many rows as that is or a few
@@ -37,10 +37,10 @@ class FittedSVM:
     support_vectors_: Any
     n_support_: NDArray[np.int32]
     dual_coef_: Any
-    intercept_: Floats
+    intercept_: Array
     shape_fit_: tuple[int, ...]
     _mostly_bounded: bool  # more than half of the support vectors are at their bounds
-    _decision_range: Floats | None  # of each pair of classes over the training rows, if known
+    _decision_range: Array | None  # of each pair of classes over the training rows, if known
     _parameters: Parameters  # those of the fit, whatever set_params has done since
     _kernel_function: Callable[[Any, Any], Any] | None  # a callable kernel
     _kernel_rows: Any  # the training rows a callable kernel reads
@@ -107,7 +107,7 @@ class FittedSVM:
             message = f"The internal representation of {name} was altered: {error}"
             raise ValueError(message) from None
 
-    def _coefficients_for(self, fit: FittedSVM, rows: Any, C: float) -> Floats | None:
+    def _coefficients_for(self, fit: FittedSVM, rows: Any, C: float) -> Array | None:
         """Return the coefficient of every row for a new fit to continue from; None if it cannot.
 
         With a new C those at their bounds move along, so where most are, all are scaled with C.
@@ -124,7 +124,7 @@ class FittedSVM:
         table[:, self.support_] = factor * expansion.dual_coef
         return table
 
-    def _decisions(self, X: Any) -> Floats:
+    def _decisions(self, X: Any) -> Array:
         """Return the decision of every pair, of shape (n_samples, pairs), in LIBSVM's signs."""
         check_is_fitted(self)
         expansion = self._expansion()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpsvm._arrays import Array
 from dpsvm._csr import Csr, is_sparse
 from dpsvm._streams import open_text
 from dpsvm.rows import core_rows
@@ -17,8 +18,6 @@ from dpsvm.svm.model_file import Contents, parse
 from dpsvm.svm.parameters import CLASSIFIERS
 from dpsvm.svm.probability import class_probabilities
 from dpsvm.svm.voting import pair_count, winners
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -62,7 +61,7 @@ class Model(Contents):
         """Whether the machine predicts real numbers."""
         return self.parameters.machine in ("epsilon-svr", "nu-svr")
 
-    def decision_values(self, X: Any, *, threads: int = 1) -> Floats:
+    def decision_values(self, X: Any, *, threads: int = 1) -> Array:
         """Return ``sum_t coef_t K(x_t, x) - rho`` for each pair of classes, in LIBSVM's signs.
 
         X may have fewer or more columns than the support vectors: features that are absent are
@@ -77,7 +76,7 @@ class Model(Contents):
             return np.tile(-self.rho, (rows.shape[0], 1))
         return self._expansion(rows.shape[1]).decision_values(rows, threads=threads)
 
-    def predict(self, X: Any, *, threads: int = 1) -> Floats:
+    def predict(self, X: Any, *, threads: int = 1) -> Array:
         """Return the label with the most votes, the regression value, or +1 and -1 (one-class)."""
         decision = self.decision_values(X, threads=threads)
         if self.is_regressor:
@@ -86,7 +85,7 @@ class Model(Contents):
             return np.where(decision[:, 0] > 0, 1.0, -1.0)
         return self.labels[winners(decision, len(self.labels))].astype(np.float64)
 
-    def predict_proba(self, X: Any, *, threads: int = 1) -> Floats:
+    def predict_proba(self, X: Any, *, threads: int = 1) -> Array:
         """Return the probability of each class, columns in the order of ``labels``."""
         if self.labels is None or self.prob_a is None or self.prob_b is None:
             raise ValueError(f"this {self.parameters.machine} model has no class probabilities")
@@ -133,7 +132,7 @@ class Model(Contents):
             n_classes=n_classes,
         )
 
-    def _kernel_of_support(self, X: Any) -> Floats:
+    def _kernel_of_support(self, X: Any) -> Array:
         """Return the columns of a kernel matrix that belong to the support vectors."""
         assert self.serials is not None
         kernel: Any = X.toarray() if isinstance(X, Csr) else X

@@ -16,14 +16,13 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from dpsvm._arrays import Array
 from dpsvm._csr import Csr
 from dpsvm._files import RowReader, format_rows
 from dpsvm._streams import atomic_write, chunks_of, compressor
 from dpsvm.svm.model_header import Header
 from dpsvm.svm.parameters import CLASSIFIERS, KERNELS, MACHINES, Parameters
 from dpsvm.svm.voting import pair_count
-
-Floats = NDArray[np.float64]
 
 _MACHINE_NAMES = {name.replace("-", "_"): name for name in MACHINES}
 _KERNEL_NAMES = {"polynomial" if name == "poly" else name: name for name in KERNELS}
@@ -41,14 +40,14 @@ class Contents:
     """What a file holds, in LIBSVM's terms: its classes, their order and its signs."""
 
     parameters: Parameters  # of which a file holds the machine and the kernel's
-    rho: Floats  # one per pair of classes; one number without classes
+    rho: Array  # one per pair of classes; one number without classes
     n_support: NDArray[np.int32]  # support vectors of each class; one number without classes
-    dual_coef: Floats  # (classes - 1, vectors); one row without classes
+    dual_coef: Array  # (classes - 1, vectors); one row without classes
     support_vectors: Any = None  # CSR, grouped by class; None if precomputed
     serials: NDArray[np.int64] | None = None  # precomputed: training row of each, from 1
     labels: NDArray[np.int64] | None = None  # one per class; None without classes
-    prob_a: Floats | None = None  # Platt slope of each pair; Laplace scale of a regression
-    prob_b: Floats | None = None  # Platt offset of each pair
+    prob_a: Array | None = None  # Platt slope of each pair; Laplace scale of a regression
+    prob_b: Array | None = None  # Platt offset of each pair
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a LIBSVM model file, whole or not at all.

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import OutlierMixin, _fit_context
 
+from dpsvm._arrays import Array
 from dpsvm.svm.base import BaseSVM, RandomState, Rows, constraints, keeps_its_parameters
-from dpsvm.svm.fitted import Floats, Kernel
+from dpsvm.svm.fitted import Kernel
 
 
 class OneClassSVM(OutlierMixin, BaseSVM):  # type: ignore[misc]
@@ -84,7 +85,7 @@ class OneClassSVM(OutlierMixin, BaseSVM):  # type: ignore[misc]
     def _targets(self, y: Any, kept: Rows | None) -> None:
         return None
 
-    def decision_function(self, X: Any) -> Floats:
+    def decision_function(self, X: Any) -> Array:
         """Return the signed distance of each row, positive for inliers.
 
         Parameters
@@ -99,7 +100,7 @@ class OneClassSVM(OutlierMixin, BaseSVM):  # type: ignore[misc]
         """
         return self._decisions(X)[:, 0]
 
-    def score_samples(self, X: Any) -> Floats:
+    def score_samples(self, X: Any) -> Array:
         """Return the scores of the rows X: ``decision_function(X) + offset_``."""
         return self.decision_function(X) + self.offset_
 

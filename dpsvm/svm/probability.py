@@ -15,10 +15,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from dpsvm._arrays import Array
 from dpsvm.svm.validation import Random, Rows, folds
 
-Floats = NDArray[np.float64]
-Decide = Callable[[Rows, Rows], Floats]
+Decide = Callable[[Rows, Rows], Array]
 """From training rows and rows held out to decisions on the latter, positive for the first class."""
 
 PROBABILITY_FOLDS = 5
@@ -34,7 +34,7 @@ _MIN_PAIR_PROBABILITY = 1e-7
 _OUTLIER_SCALE = 5.0
 
 
-def sigmoid(decision: Floats, a: float | Floats, b: float | Floats) -> Floats:
+def sigmoid(decision: Array, a: float | Array, b: float | Array) -> Array:
     """Platt's ``1 / (1 + exp(a * decision + b))``, without overflow.
 
     >>> sigmoid(np.array([-1000.0, 0.0, 1000.0]), -1.0, 0.0).tolist()
@@ -45,7 +45,7 @@ def sigmoid(decision: Floats, a: float | Floats, b: float | Floats) -> Floats:
     return np.where(z >= 0, small, 1.0) / (1.0 + small)
 
 
-def fit_sigmoid(decision: Floats, positive: NDArray[np.bool_]) -> tuple[float, float]:
+def fit_sigmoid(decision: Array, positive: NDArray[np.bool_]) -> tuple[float, float]:
     """The ``(a, b)`` that minimise the cross entropy of :func:`sigmoid` against Platt's targets.
 
     >>> a, b = fit_sigmoid(np.array([-2.0, -1.0, 1.0, 2.0]), np.array([False, False, True, True]))
@@ -113,9 +113,7 @@ def held_out_sigmoid(
     return fit_sigmoid(decision, positive)
 
 
-def class_probabilities(
-    decision: Floats, a: Floats, b: Floats, *, couple_two: bool = False
-) -> Floats:
+def class_probabilities(decision: Array, a: Array, b: Array, *, couple_two: bool = False) -> Array:
     """Class probabilities, one row per row of ``decision``, whose columns are the pairs of classes.
 
     Pairs come in LIBSVM's order (0, 1), (0, 2), ..., (1, 2), ...; ``a`` and ``b`` hold one sigmoid
@@ -137,7 +135,7 @@ def class_probabilities(
     return couple(pairwise)
 
 
-def couple(pairwise: Floats) -> Floats:
+def couple(pairwise: Array) -> Array:
     """The class probabilities ``p`` that minimise ``sum_ij (r_ji p_i - r_ij p_j)**2`` in each row.
 
     ``pairwise[row, i, j]`` is ``r_ij``, the probability of class i among classes i and j, with a
@@ -175,7 +173,7 @@ def couple(pairwise: Floats) -> Floats:
     return result
 
 
-def laplace_scale(residuals: Floats) -> float:
+def laplace_scale(residuals: Array) -> float:
     """The scale of a Laplace distribution of ``residuals``, outliers left out.
 
     The mean absolute residual, over those within five standard deviations.

@@ -6,14 +6,15 @@ from typing import Any
 
 from sklearn.base import RegressorMixin
 
+from dpsvm._arrays import Array
 from dpsvm.svm.base import BaseSVM, RandomState, constraints, keeps_its_parameters
-from dpsvm.svm.fitted import Floats, Kernel
+from dpsvm.svm.fitted import Kernel
 
 
 class BaseSVR(RegressorMixin, BaseSVM):  # type: ignore[misc]
     """A support vector regressor."""
 
-    def predict(self, X: Any) -> Floats:
+    def predict(self, X: Any) -> Array:
         """Return the predicted number of each row.
 
         Parameters

@@ -7,16 +7,12 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from dpsvm import _core
+from dpsvm._arrays import Array
 from dpsvm._result import Report, Solution
 from dpsvm.progress import Monitor
 from dpsvm.svm.parameters import Parameters
 from dpsvm.svm.validation import Rows
-
-Floats = NDArray[np.float64]
 
 
 class CoreFit:
@@ -46,12 +42,12 @@ class CoreFit:
     def __call__(
         self,
         problem: Any,  # rows, or their kernel matrix
-        targets: Floats | None,  # of each row trained on
+        targets: Array | None,  # of each row trained on
         *,
         rows: Rows | None = None,  # to train on; None: all
-        weight: Floats | None = None,  # of each row trained on
-        class_weight: Floats | None = None,
-        alpha: Floats | None = None,  # coefficients to continue from
+        weight: Array | None = None,  # of each row trained on
+        class_weight: Array | None = None,
+        alpha: Array | None = None,  # coefficients to continue from
         nu: float | None = None,  # in the place of the parameters'
     ) -> Solution:
         options = self.parameters.train_options()

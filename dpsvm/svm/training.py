@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpsvm._arrays import Array
 from dpsvm._result import Report, Solution
 from dpsvm.progress import Monitor
 from dpsvm.svm.model import Model
@@ -17,8 +18,6 @@ from dpsvm.svm.parameters import CLASSIFIERS, Parameters
 from dpsvm.svm.probability import PROBABILITY_FOLDS, held_out_sigmoid, laplace_scale
 from dpsvm.svm.solving import CoreFit
 from dpsvm.svm.validation import GlibcRandom, Rows, folds
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +28,7 @@ class Problem:
     """
 
     X: Any  # CSR: our own, or scipy's
-    y: Floats
+    y: Array
     serials: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
@@ -66,7 +65,7 @@ class Listener:
         """The scale of a regression's residuals was estimated."""
 
 
-def grouped_by_class(y: Floats) -> tuple[NDArray[np.int64], list[Rows]]:
+def grouped_by_class(y: Array) -> tuple[NDArray[np.int64], list[Rows]]:
     """The labels in LIBSVM's order and the rows of each: first seen first, but +1 before -1.
 
     >>> labels, rows = grouped_by_class(np.array([-1.0, 1.0, -1.0]))
@@ -107,7 +106,7 @@ class Trainer:
         """Train one model on the whole problem."""
         return self._fit(problem, self.parameters.probability, "model")
 
-    def cross_validate(self, problem: Problem, n_folds: int) -> Floats:
+    def cross_validate(self, problem: Problem, n_folds: int) -> Array:
         """What models trained on the other folds predict for each row."""
         probability = self.parameters.probability
         return self._cross_validate(problem, n_folds, probability, "cross-validation")
@@ -126,7 +125,7 @@ class Trainer:
 
     def _cross_validate(
         self, problem: Problem, n_folds: int, probability: bool, purpose: str
-    ) -> Floats:
+    ) -> Array:
         n = len(problem)
         groups = [np.arange(n)]
         if self._is_classifier:
@@ -170,11 +169,11 @@ class Trainer:
         return self._model(problem, solution, labels=labels, prob_a=prob_a, prob_b=prob_b)
 
     def _sigmoid(
-        self, pair: Problem, positive: NDArray[np.bool_], weight: Floats
+        self, pair: Problem, positive: NDArray[np.bool_], weight: Array
     ) -> tuple[float, float]:
         """Platt's sigmoid on the decision values of held-out rows."""
 
-        def decide(rows: Rows, held_out: Rows) -> Floats:
+        def decide(rows: Rows, held_out: Rows) -> Array:
             training = pair.take(rows)
             codes = np.where(positive[rows], 0.0, 1.0)
             solution = self._solve(training.solver_input(), codes, class_weight=weight)

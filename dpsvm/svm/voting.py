@@ -12,7 +12,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from dpsvm._arrays import Array
 
 
 def pair_count(n_classes: int) -> int:
@@ -24,7 +24,7 @@ def pair_count(n_classes: int) -> int:
     return n_classes * (n_classes - 1) // 2
 
 
-def winners(decisions: Floats, n_classes: int) -> NDArray[np.intp]:
+def winners(decisions: Array, n_classes: int) -> NDArray[np.intp]:
     """Return the class with the most votes in each row, the first among equals.
 
     A decision of exactly zero is a vote for the second class of its pair, as in LIBSVM.
@@ -40,7 +40,7 @@ def winners(decisions: Floats, n_classes: int) -> NDArray[np.intp]:
     return best
 
 
-def one_vs_rest(decisions: Floats, n_classes: int) -> Floats:
+def one_vs_rest(decisions: Array, n_classes: int) -> Array:
     """Return one score per class: its votes, and its summed decisions to part equal votes.
 
     The sum s is squeezed to s / (3 (abs(s) + 1)), less than a third in size, so that it never
@@ -61,7 +61,7 @@ def one_vs_rest(decisions: Floats, n_classes: int) -> Floats:
     return scores
 
 
-def pair_dual_coef(dual_coef: Floats, n_support: NDArray[np.int32]) -> Floats:
+def pair_dual_coef(dual_coef: Array, n_support: NDArray[np.int32]) -> Array:
     """Return the coefficient of each support vector in each pair, of shape (pairs, vectors).
 
     ``dual_coef`` is LIBSVM's table of shape (classes - 1, vectors): for a vector of class c, row r
@@ -82,7 +82,7 @@ def pair_dual_coef(dual_coef: Floats, n_support: NDArray[np.int32]) -> Floats:
     return table
 
 
-def _blocks(decisions: Floats, n_classes: int) -> Iterator[tuple[int, Floats]]:
+def _blocks(decisions: Array, n_classes: int) -> Iterator[tuple[int, Array]]:
     """Yield each class with the columns of its pairs with all later classes."""
     start = 0
     for first in range(n_classes - 1):

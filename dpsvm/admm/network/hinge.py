@@ -15,13 +15,13 @@ Only without privacy: a loss of unbounded curvature has no bound on what an upda
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 
 from dpsvm._arrays import Array
-from dpsvm.privacy.dual import ProximalHinge
-from dpsvm.privacy.minimiser import Objective, newton
+from dpsvm.privacy.dual import proximal_rounds
+from dpsvm.privacy.minimiser import Objective
 
 HINGE_TOL = 1e-6
 """How far a hinge is solved at most: its gap, the square of that, is all that floats hold."""
@@ -41,25 +41,15 @@ def approach_hinge(objective: Objective, tol: float, start: Array) -> tuple[Arra
     """
     wanted = max(tol, HINGE_TOL)
     shares = np.clip(1.0 - objective.margins(start), 0.0, 1.0)
-    f, best, least = start, start, math.inf
-    width, narrowest = 1.0, _NARROWEST * min(1.0, 1.0 / objective.lam)
-    for _ in range(_ROUNDS):
-        loss = ProximalHinge(width, shares)
-        rounded = replace(objective, loss=loss)
-        before = math.inf
-        for point, norm in newton(rounded, f):
-            f = point
-            if norm <= 1e-6 * width or before / 2.0 < norm <= 1e-6:  # done, or mere rounding
-                break
-            before = norm
-        shares = -loss.slope(rounded.margins(f))
-        found = _weights(objective, shares)
-        bound = math.sqrt(2.0 * objective.lam * _gap(objective, found, shares))
+    best, least = start, math.inf
+    narrowest = _NARROWEST * min(1.0, 1.0 / objective.lam)
+    for now in islice(proximal_rounds(objective, start, shares, narrowest), _ROUNDS):
+        found = _weights(objective, now)
+        bound = math.sqrt(2.0 * objective.lam * _gap(objective, found, now))
         if bound < least:
             best, least = found, bound
         if least <= wanted:
             break
-        width = max(width / 10.0, narrowest)
     return best, least
 
 
