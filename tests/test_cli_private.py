@@ -503,7 +503,7 @@ def test_a_number_of_features_taken_from_the_file_is_said_to_be_assumed_public(
     assert content(Path())["m"] == content(Path())["stated"]
 
 
-def test_the_defaults_that_help_tells_are_those_of_the_estimator():
+def test_the_defaults_that_help_tells_are_those_of_the_estimator() -> None:
     # The flags state them, for help is not to wait for scikit-learn.
     told = {flag.name: flag.default_text for flag in PRIVATE_FLAGS if flag.default_text}
     for name, parameter in signature(PrivateSVC).parameters.items():

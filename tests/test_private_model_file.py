@@ -351,7 +351,9 @@ def test_a_malformed_json_model_is_an_error_with_file_and_reason(
         (reported("epsilon", -1), "epsilon must be a finite number above 0, got -1"),
     ],
 )
-def test_a_malformed_model_of_another_family_is_no_less_of_an_error(damage, reason, tmp_path):
+def test_a_malformed_model_of_another_family_is_no_less_of_an_error(
+    damage: dict[str, Any], reason: str, tmp_path: Path
+) -> None:
     path = tmp_path / "m.json"
     X, y = data(2)
     settings = {"graph": "path", "n_nodes": 2, "rounds": 2, "classes": [0, 1]}
@@ -366,7 +368,7 @@ def test_a_malformed_model_of_another_family_is_no_less_of_an_error(damage, reas
     assert reason in str(caught.value)
 
 
-def test_a_model_that_is_not_private_or_not_finite_is_refused(tmp_path):
+def test_a_model_that_is_not_private_or_not_finite_is_refused(tmp_path: Path) -> None:
     lasso = FrankWolfeLasso(2.0).fit([[1.0, 0.0], [0.0, 1.0]], [3.0, 0.0])
     with pytest.raises(ValueError, match="can be saved, got FrankWolfeLasso"):
         save_private(lasso, tmp_path / "m")
@@ -377,7 +379,7 @@ def test_a_model_that_is_not_private_or_not_finite_is_refused(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_regression_in_libsvms_terms_decides_as_it_does():
+def test_a_regression_in_libsvms_terms_decides_as_it_does() -> None:
     model = FrankWolfeLasso(2.0).fit([[1.0, 0.0], [0.0, 1.0]], [3.0, 0.0])
     assert to_libsvm(model).predict([[1.0, 1.0], [-1.0, 5.0]]).tolist() == [2.0, -2.0]
 

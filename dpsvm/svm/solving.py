@@ -18,6 +18,7 @@ from dpsvm.svm.validation import Rows
 class CoreFit:
     """Trains as often as one fit needs it; all its calls together keep the time limit.
 
+    >>> import numpy as np
     >>> solve = CoreFit(Parameters(machine="one-class", kernel="linear"), threads=1)
     >>> float(solve(np.array([[1.0], [2.0]]), None).dual_coef.sum()), len(solve.reports)
     (1.0, 1)
