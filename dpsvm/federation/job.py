@@ -7,6 +7,8 @@ A job file, in TOML:
     parties = ["clinic", "lab"]
     label_owner = "clinic"                # not for "network"
     sizes = [12, 7]                       # columns of each party; a private "frank-wolfe" needs it
+    sums = "masked"                       # or "open": whether the coordinator sees the parts
+    sum_range = 65536.0                   # no number that is summed may be larger
 
     [settings]                            # of SharingADMMClassifier, and so on
     loss = "logistic"
@@ -32,6 +34,7 @@ from typing import Any, TypeVar
 Made = TypeVar("Made")
 
 ALGORITHMS = ("sharing", "network", "frank-wolfe", "predict")
+SUMS = ("masked", "open")
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _LARGEST_FILE = 1 << 20
@@ -47,6 +50,9 @@ class Job:
     ids : whether rows are matched by sample ids; False takes them as they lie
     sizes : columns of each party, or rows of each node, as all have agreed. The noise of private
         Frank-Wolfe depends on them, and no party should have to believe a coordinator there
+    sums : "masked", so that the coordinator learns the sum of the parties' numbers and not the
+        numbers, or "open"; for algorithms that need a sum only
+    sum_range : the largest size of a number that is summed, from which its last digit follows
 
     >>> job = Job("heart-1", "sharing", ("clinic", "lab"), "clinic", {"rounds": 20})
     >>> job.digest == Job("heart-1", "sharing", ("clinic", "lab"), "clinic", {"rounds": 21}).digest
@@ -60,6 +66,8 @@ class Job:
     settings: Mapping[str, Any] = field(default_factory=dict)
     ids: bool = True
     sizes: tuple[int, ...] | None = None
+    sums: str = "masked"
+    sum_range: float = 2.0**16
 
     def __post_init__(self) -> None:
         check_name(self.run, "run")
@@ -83,6 +91,11 @@ class Job:
             raise ValueError(f"algorithm {self.algorithm!r} needs a label_owner, got none")
         else:
             check_name(self.label_owner, "label_owner")
+        if self.sums not in SUMS:
+            raise ValueError(f"sums must be one of 'masked', 'open', got {self.sums!r}")
+        largest = self.sum_range
+        if type(largest) not in (int, float) or not 1e-300 <= largest <= 1e300:
+            raise ValueError(f"sum_range must be a finite number above 0, got {largest!r}")
         if not isinstance(self.settings, Mapping):
             raise ValueError(f"settings must be a table, got {self.settings!r}")
         try:

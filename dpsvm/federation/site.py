@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -14,6 +14,10 @@ from sklearn.utils import check_array
 
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.rows import core_rows
+
+if TYPE_CHECKING:
+    from dpsvm.federation.consent import Consent
+    from dpsvm.federation.keys import PublicKey, SigningKey
 
 
 class Refusal(ValueError):
@@ -39,6 +43,9 @@ class Site:
     features: tuple[str, ...] | None = None  # the names of its columns
     model: dict[str, Any] | None = None  # its part of a finished run, for a joint prediction
     private: bool = False  # whether it takes part in nothing without a guarantee
+    identity: SigningKey | None = None  # by which others know it
+    known: Mapping[str, PublicKey] = field(default_factory=dict)  # the others, by name
+    consent: Consent | None = None  # to the run; None where the caller's own data are at hand
 
     def __post_init__(self) -> None:
         if self.table is not None:
