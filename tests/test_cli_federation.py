@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import refusal, start
+from ledgers import begin_anew
 
 from dpsvm.admm import SharingADMMClassifier
 from dpsvm.cli import main
@@ -341,9 +342,8 @@ def test_a_simulation_makes_the_terms_once_and_reads_each_file_once(
 def test_a_private_network_charges_its_nodes(capsys: pytest.CaptureFixture[str]) -> None:
     sites = network_files()
     for name in PARTIES:
-        Path(f"{name}.ledger").unlink()
         path = f"{name}.ledger"
-        BudgetAccountant(3.0, neighbouring="replace", path=path, create=True)
+        begin_anew(path, 3.0, neighbouring="replace")
         with open(f"{name}.toml", "a") as file:
             file.write(f'[budget]\nledger = "{path}"\n')
     settings = {"classes": [0, 1], "data_norm": 1.5, "rounds": 6, "C": 10.0, "lam": 0.1}
@@ -931,9 +931,10 @@ def test_what_is_lost_is_never_begun_anew(
     where = Path("state-lab/party/heart")
     told = LOST[damage]
     if damage in ("ledger", "new ledger"):
-        Path("lab.ledger").unlink()
         if damage == "new ledger":
-            BudgetAccountant(3.0, 1e-5, neighbouring="row", path="lab.ledger", create=True)
+            begin_anew("lab.ledger", 3.0, 1e-5, neighbouring="row")
+        else:
+            Path("lab.ledger").unlink()
     elif damage == "coordinator":
         Path("state-office/coordinator/heart/snapshot").unlink()
     elif damage == "cut":
@@ -1043,9 +1044,7 @@ def test_a_ledger_that_is_charged_twice_must_cover_both(capsys: pytest.CaptureFi
     numbers = [[*row[:-1], 0.5 if row[-1] == "ill" else -0.5] for row in rows[1:]]
     write_csv("office.csv", rows[0], numbers)
     for name in ("office", "lab"):
-        Path(f"{name}.ledger").unlink()
-        path = f"{name}.ledger"
-        BudgetAccountant(30.0, 1e-5, neighbouring="replace", path=path, create=True)
+        begin_anew(f"{name}.ledger", 30.0, 1e-5, neighbouring="replace")
     settings = {"radius": 1.0, "rounds": 3, "sketch": 40, "epsilon": 20.0, "delta": 1e-5}
     settings |= {"entry_bound": 1.0, "label_bound": 1.0}
     sizes = [len(read_csv("office.csv")[0]) - 2, len(read_csv("lab.csv")[0]) - 1]

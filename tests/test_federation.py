@@ -25,6 +25,7 @@ from federation_problems import (
     job_of,
     run,
 )
+from ledgers import begin_anew
 from scipy import sparse
 
 from dpsvm import federation
@@ -396,9 +397,7 @@ def test_every_site_that_pays_is_charged_once_for_all(name: str, tmp_path: Path)
 @every_private_run
 def test_an_exhausted_budget_is_refused_and_nothing_charged(name: str, tmp_path: Path) -> None:
     world = World.of(tmp_path, name)
-    world.ledger("lab").unlink()
-    small = {"neighbouring": world.relation, "path": world.ledger("lab"), "create": True}
-    BudgetAccountant(0.1, 1e-6, **small)
+    begin_anew(world.ledger("lab"), 0.1, 1e-6, neighbouring=world.relation)
     turn, parties = run(world)
     assert "does not fit: 0 of 0.1 is spent" in str(turn.reason)
     assert "does not fit" in str(parties[1].stopped)
@@ -407,9 +406,7 @@ def test_an_exhausted_budget_is_refused_and_nothing_charged(name: str, tmp_path:
 
 def test_a_rehearsal_tells_of_it_before_any_party_is_charged(tmp_path: Path) -> None:
     world = World.of(tmp_path, "sharing, private")
-    world.ledger("registry").unlink()
-    small = {"neighbouring": "row", "path": world.ledger("registry"), "create": True}
-    BudgetAccountant(0.1, 1e-6, **small)
+    begin_anew(world.ledger("registry"), 0.1, 1e-6, neighbouring="row")
     parties = [Party(world.job, world.site(site), MemoryStore()) for site in NAMES]
     coordinator = Coordinator(world.job, world.site("hub"), MemoryStore(), dry=True)
     turn = InProcessRunner(parties).run(coordinator)
@@ -523,9 +520,7 @@ def test_a_finished_run_is_not_run_again(tmp_path: Path) -> None:
 
 
 def begin_ledger_anew(world: World, site: str) -> None:
-    world.ledger(site).unlink()
-    again = {"neighbouring": world.relation, "path": world.ledger(site), "create": True}
-    BudgetAccountant(100.0, 1e-4, **again)
+    begin_anew(world.ledger(site), 100.0, 1e-4, neighbouring=world.relation)
 
 
 @every_private_run

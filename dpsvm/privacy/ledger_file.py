@@ -82,8 +82,9 @@ class LedgerFile:
 
     def adopt(self) -> None:
         """Make a ledger of version 1 one of this version, as it is."""
+        self._version_1()  # or a lock would be left beside what is no ledger
         with self._locked():
-            self._write_first(parsed(_bytes(self.path, _LARGEST), str(self.path), BEFORE))
+            self._write_first(self._version_1())
 
     def read(self) -> Ledger:
         """The ledger as it is now; ValueError if it is not as it was written."""
@@ -101,6 +102,9 @@ class LedgerFile:
                 raise BudgetError(f"{self.path}: a ledger file must have one name, not hard links")
             if (changed := change(ledger)) is not ledger:
                 self._write(written(changed, key))
+
+    def _version_1(self) -> Ledger:
+        return parsed(_bytes(self.path, _LARGEST), str(self.path), BEFORE)
 
     def _load(self) -> tuple[Ledger, bytes]:
         if os.name != "nt" or not self.path.exists():
@@ -131,7 +135,7 @@ class LedgerFile:
             ) from None
         if len(key) != KEY_BYTES:
             raise ValueError(
-                f"{self.key_path}: the key of a ledger has {KEY_BYTES} bytes, this one {len(key)}"
+                f"{self.key_path}: the key of a ledger has {KEY_BYTES} bytes, and this one not"
             )
         return key
 
@@ -184,8 +188,8 @@ def _bytes(path: Path, most: int, *, secret: bool = False) -> bytes:
     with open(path, "rb") as file:
         if secret and os.name == "posix" and os.fstat(file.fileno()).st_mode & 0o077:
             raise ValueError(
-                f"{path}: others may read this key, and could have written another ledger with "
-                "it: chmod 600, once you have seen that the ledger is as it should be"
+                f"{path}: others have rights to this key: chmod 600. Who has read it can write "
+                "any ledger with it"
             )
         found = file.read(most + 1)
     if len(found) > most and not secret:

@@ -16,8 +16,7 @@ from __future__ import annotations
 import hmac
 import json
 import math
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dpsvm.privacy.accounting import Approximate, Event, Folded, Gaussian, Pure, Rdp, ZCdp
@@ -44,11 +43,14 @@ def written(ledger: Ledger, key: bytes) -> bytes:
     ...
     ValueError: ledger: not a privacy ledger as dpsvm wrote it with this key: something changed it
     """
-    charges = [_fields(charge) for charge in ledger.charges]
-    reserved = [_fields(one) for one in ledger.reservations]
-    end = _mac(key, "file", bytes.fromhex(links(ledger, key)[-1]), _compact(reserved))
-    whole = {**_header(ledger), "charges": charges, "reserved": reserved, "mac": end.hex()}
-    return (json.dumps(whole, indent=1) + "\n").encode("ascii")
+    charges, reserved = _lines(ledger.charges), _lines(ledger.reservations)
+    last = bytes.fromhex(_chain(ledger, charges, key)[-1])
+    end = _mac(key, "file", last, *(f"{line}\n" for line in reserved))
+    head = ",\n ".join(
+        f"{json.dumps(name)}: {json.dumps(value)}" for name, value in _budget(ledger).items()
+    )
+    body = f' "charges": {_listed(charges)},\n "reserved": {_listed(reserved)}'
+    return f'{{{head},\n{body},\n "mac": "{end.hex()}"}}\n'.encode("ascii")
 
 
 def links(ledger: Ledger, key: bytes) -> list[str]:
@@ -57,12 +59,7 @@ def links(ledger: Ledger, key: bytes) -> list[str]:
     >>> [len(link) for link in links(Ledger.of(1.0), bytes(32))]
     [64]
     """
-    link = _mac(key, "budget", _compact(_header(ledger)))
-    found = [link.hex()]
-    for charge in ledger.charges:
-        link = _mac(key, "charge", link, _compact(_fields(charge)))
-        found.append(link.hex())
-    return found
+    return _chain(ledger, _lines(ledger.charges), key)
 
 
 def require_unchanged(ledger: Ledger, text: bytes, key: bytes, path: str) -> None:
@@ -107,15 +104,32 @@ def _other_format(found: Any, expected: str, path: str) -> str:
     return f"its format is {found!r}, not {expected!r}"
 
 
-def _header(ledger: Ledger) -> dict[str, Any]:
+def _budget(ledger: Ledger) -> dict[str, Any]:
     epsilon = ledger.epsilon if math.isfinite(ledger.epsilon) else "inf"
     budget = (epsilon, ledger.delta, ledger.neighbouring, ledger.adaptive)
     return {"format": FORMAT, **dict(zip(_BUDGET, budget, strict=True))}
 
 
-def _fields(entry: Charge | Reservation) -> dict[str, Any]:
-    event = {"kind": type(entry.event).__name__, **asdict(entry.event)}
-    return {**asdict(entry), "event": event}
+def _lines(entries: Sequence[Charge | Reservation]) -> list[str]:
+    """One line of JSON for each."""
+    found = []
+    for entry in entries:
+        event = {"kind": type(entry.event).__name__, **vars(entry.event)}
+        found.append(json.dumps({**vars(entry), "event": event}))
+    return found
+
+
+def _listed(lines: Sequence[str]) -> str:
+    return "[\n  " + ",\n  ".join(lines) + "\n ]" if lines else "[]"
+
+
+def _chain(ledger: Ledger, lines: Sequence[str], key: bytes) -> list[str]:
+    link = _mac(key, "budget", json.dumps(_budget(ledger)))
+    found = [link.hex()]
+    for line in lines:
+        link = _mac(key, "charge", link, line)
+        found.append(link.hex())
+    return found
 
 
 def _charge(line: dict[str, Any]) -> Charge:
@@ -150,9 +164,6 @@ def _event(fields: dict[str, Any]) -> Event:
     return _KINDS[kind](**rest)
 
 
-def _compact(content: Any) -> bytes:
-    return json.dumps(content, separators=(",", ":")).encode("ascii")
-
-
-def _mac(key: bytes, what: str, *parts: bytes) -> bytes:
-    return hmac.digest(key, b"".join([what.encode(), b"\0", *parts]), "sha256")
+def _mac(key: bytes, what: str, *parts: str | bytes) -> bytes:
+    whole = [part.encode() if isinstance(part, str) else part for part in (f"{what}\n", *parts)]
+    return hmac.digest(key, b"".join(whole), "sha256")
