@@ -251,6 +251,19 @@ def test_a_commit_syncs_the_ledger_and_one_that_cannot_charges_nothing(
     assert accountant.count == 1
 
 
+def test_a_commit_that_was_made_already_is_synced_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever made it may have been killed between the renaming and the syncing of the folder."""
+    accountant = BudgetAccountant(1.0, path=tmp_path / "ledger", create=True)
+    identity = accountant.reserve(0.75)
+    accountant.commit(identity)
+    synced: list[object] = []
+    monkeypatch.setattr("dpsvm.privacy.ledger_file.sync_folder", synced.append)
+    accountant.commit(identity)
+    assert synced == [tmp_path]
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_a_fork_reserves_in_the_same_file_and_not_in_memory(tmp_path: Path) -> None:
     path = tmp_path / "ledger"

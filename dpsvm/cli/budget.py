@@ -36,7 +36,7 @@ from dpsvm.privacy.ledger_file import LedgerFile
 from dpsvm.privacy.minimiser import CertificateError
 
 _ACTIONS = ("create", "show", "adopt")
-_USAGE = "usage: dpsvm budget create [flags] FILE | dpsvm budget show FILE | ... adopt FILE"
+_USAGE = "usage: dpsvm budget create [flags] FILE | dpsvm budget show|adopt FILE"
 CREATE_FLAGS = (
     Flag("--epsilon", "the budget; required", "x", positive),
     Flag(

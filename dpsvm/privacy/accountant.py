@@ -1,4 +1,12 @@
-"""A budget for privacy: charged before anything is released, kept in memory or in a ledger file."""
+"""A budget for privacy: charged before anything is released, kept in memory or in a ledger file.
+
+A change of a ledger file by whoever cannot read its key is an error on opening it: a flipped bit, a
+line left out, put in or moved, a file cut short or of another key. Two things remain possible. Who
+can read the key can write whatever ledger they like. And an older state of the ledger can be put
+back, which shows only against what is newer elsewhere: a later ``head`` that a peer has kept, or
+the folder of a run that was charged. If ledger, key and folders are put back together and no peer
+has seen more, nobody can tell.
+"""
 
 from __future__ import annotations
 
@@ -45,16 +53,9 @@ class BudgetAccountant:
     than its own, and arrives from a pickle closed.
 
     Who cannot know yet whether a release will be made reserves room for it with ``reserve``, and
-    calls ``commit`` before the release or ``refund`` in its place. An open reservation counts in
-    ``check``, ``spend``, ``reserve`` and ``remaining``; ``charges``, ``total`` and the chain are of
-    what was charged alone.
-
-    Any change of a ledger file by whoever cannot read its key is an error on opening it: a bit, a
-    line left out, put in or moved, a file cut short or of another key. Two things remain possible:
-    who can read the key can write whatever ledger they like; and an older state of ledger and key
-    can be put back, which shows only where something else is newer: a peer that has kept a later
-    ``head``, or a run's folder that has been charged. If all of it is put back together, and no
-    peer saw more, nobody can tell.
+    calls ``commit`` before the release or ``refund`` in its place. Open reservations count in
+    ``check``, ``spend``, ``reserve`` and ``remaining``; ``charges``, ``count``, ``head`` and
+    ``total`` are of what was charged alone.
 
     >>> accountant = BudgetAccountant(1.0)
     >>> accountant.spend(Pure(0.25), label="count")
@@ -140,9 +141,8 @@ class BudgetAccountant:
     def head(self, count: int | None = None) -> str:
         """The link of the chain after so many charges, all of them by default, in hex.
 
-        It tells nothing of the charges, and nobody without the key of the ledger can make one. Who
-        keeps it with its count sees later whether the ledger still goes back to it. "" if there are
-        not so many.
+        Who keeps it with its count sees later whether the ledger still goes back to it, and learns
+        nothing of the charges. "" if there are not so many.
 
         >>> accountant = BudgetAccountant(1.0)
         >>> seen = accountant.head()
@@ -227,7 +227,7 @@ class BudgetAccountant:
             For which it counts as spent, unless it is committed or refunded before.
 
         Each call makes another one. Who was killed before the identity was kept finds it by the
-        label in ``reservations``.
+        label in ``reservations``. One that has expired can still be committed if there is room.
 
         >>> accountant = BudgetAccountant(1.0)
         >>> identity = accountant.reserve(0.75, label="run 1")

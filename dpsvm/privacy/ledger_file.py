@@ -102,6 +102,8 @@ class LedgerFile:
                 raise BudgetError(f"{self.path}: a ledger file must have one name, not hard links")
             if (changed := change(ledger)) is not ledger:
                 self._write(written(changed, key))
+            else:  # whoever wrote it may have been killed before this
+                sync_folder(self.path.parent)
 
     def _version_1(self) -> Ledger:
         return parsed(_bytes(self.path, _LARGEST), str(self.path), BEFORE)
