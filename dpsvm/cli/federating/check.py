@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from dpsvm.cli.federating.cast import Cast
@@ -19,7 +21,7 @@ from dpsvm.federation.members import Shape, make_lead, make_member
 from dpsvm.federation.party import Party
 from dpsvm.federation.site import Site
 from dpsvm.federation.store import FolderCopy, MemoryStore
-from dpsvm.privacy.accountant import Ledger
+from dpsvm.privacy.ledger_file import LedgerFile
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.release import Price
 from dpsvm.privacy.stream import KEY_BYTES, SecretStream
@@ -189,15 +191,15 @@ def _cost_lines(job: Job, costs: Sequence[_Cost]) -> list[str]:
         if shared[0].config.ledger is None:
             lines.append(line(f"budget of {names}", "no ledger"))
             continue
-        with open(path, encoding="utf-8") as file:
-            ledger = Ledger.from_json(file.read(), path)
-        spent = ledger.spent([event for one in shared for event in one.custody.due(one.price)])
+        ledger, now = LedgerFile(Path(path)).read(), time.time()
+        due = [event for one in shared for event in one.custody.due(one.price)]
+        spent = ledger.used(now, due)
         if spent > ledger.epsilon * (1 + _ROUNDING):
             raise ValueError(
                 f"{path}: run {job.run} charges this ledger {len(shared)} times, and it does not "
                 f"cover all of it: epsilon = {spent:g} of {ledger.epsilon:g} would be spent"
             )
-        before = max(ledger.epsilon - ledger.spent(), 0.0)
+        before = max(ledger.epsilon - ledger.used(now), 0.0)
         after = max(ledger.epsilon - spent, 0.0)
         text = f"epsilon = {before:g} is left, {after:g} after the run"
         lines.append(line(f"budget of {names}", text))
