@@ -223,6 +223,17 @@ def rehearse_member(job: Job, place: int, site: Site, shape: Shape) -> Price | N
     return price
 
 
+def rounds_of(job: Job, shape: Shape) -> int:
+    """How many rounds there are at most."""
+    rounds: int = agreement_of(job, shape).rounds
+    return rounds
+
+
+def is_paid(job: Job, shape: Shape) -> bool:
+    """Whether any side pays for a run."""
+    return agreement_of(job, shape).price is not None
+
+
 def price_of_lead(job: Job, shape: Shape) -> Price | None:
     """What the coordinator's part costs."""
     price: Price | None = agreement_of(job, shape).lead_price

@@ -115,9 +115,10 @@ class Site:
         """
         if not self._opened:
             self._opened.append(None)
-        if self._opened[0] is None:
-            self._opened[0] = self._values()
-        return self._opened[0]
+        found = self._opened[0]
+        if found is None:
+            found = self._opened[0] = self._values()
+        return found
 
     def _values(self) -> Data:
         if not isinstance(self.table, Unread):
