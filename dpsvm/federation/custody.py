@@ -57,13 +57,18 @@ class Custody:
         self.fingerprint = ""  # of the data, under the noise key, once they are opened
         self._label = label_of(job.run, site.name, role)
 
+    @property
+    def refunded(self) -> str | None:
+        """Why the run was stopped before it was charged, None if it was not."""
+        return self.store.read(_REFUNDED)
+
     def load(self) -> Any:
         """The snapshot of a run that was not given up, None if it has not begun."""
         name, run = self.site.name, self.job.run
         reason = self.store.read("aborted")
         if reason is not None:
             raise Refusal(f"run {run} was given up at {name}: {reason.strip()}")
-        reason = self.store.read(_REFUNDED)
+        reason = self.refunded
         if reason is not None:
             self._take_back()  # by one that was killed before it could
             raise Refusal(

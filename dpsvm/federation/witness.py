@@ -18,7 +18,7 @@ from dpsvm._locks import lock
 from dpsvm._streams import atomic_write
 from dpsvm.federation.messages import Array
 from dpsvm.federation.site import Refusal, Site
-from dpsvm.federation.store import StoreError
+from dpsvm.federation.store import StoreError, make_folder
 
 _WORDS, _HEX = 4, 64
 _LARGEST = 1 << 22
@@ -98,11 +98,14 @@ def keep(site: Site, names: Sequence[str], found: Sequence[tuple[int, str]]) -> 
     """Remember what others have told of their ledgers."""
     if site.state is None:
         return
+    fresh = {name: one for name, one in zip(names, found, strict=True) if one[1]}
+    fresh.pop(site.name, None)
+    if not fresh:
+        return
+    make_folder(site.state)
     held = lock(site.state / f".{FILE}.lock")
     try:
         known = _load(site)
-        fresh = {name: one for name, one in zip(names, found, strict=True) if one[1]}
-        fresh.pop(site.name, None)
         later = {name: one for name, one in fresh.items() if one[0] >= known.get(name, one)[0]}
         if later.items() <= known.items():
             return
