@@ -341,9 +341,9 @@ class Coordinator:
         self._stream = self.custody.stream(begun=begun)
 
     def _make_lead(self) -> Lead:
-        self.custody.open()
         self._stream.seek("coordinator")
-        self._lead = lead = make_lead(self.job, self.site, self._now.shape, Noise(self._stream))
+        noise, own = Noise(self._stream), (self.job, self.site, self._now.shape)
+        self._lead = lead = self.custody.opened(lambda: make_lead(*own, noise))
         return lead
 
     def _messages(self, number: int, contents: Sequence[Content]) -> dict[str, Message]:

@@ -9,12 +9,13 @@ refunded, and its name and noise key are not used again.
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from dpsvm.federation.job import Job
 from dpsvm.federation.records import CHARGED, COORDINATOR, PARTY, label_of, require_records
 from dpsvm.federation.site import Refusal, Site
-from dpsvm.federation.store import Store, StoreError
+from dpsvm.federation.store import DataError, Store, StoreError
 from dpsvm.privacy.accountant import BudgetError, Charge
 from dpsvm.privacy.accounting import Event
 from dpsvm.privacy.release import Price
@@ -24,6 +25,8 @@ __all__ = ["COORDINATOR", "PARTY", "Custody"]
 
 MOST_REHEARSALS = 100
 """Of one run: each of them is a look at what a site would refuse."""
+
+Made = TypeVar("Made")
 
 _REHEARSED, _REFUNDED = "rehearsals", "refunded"
 
@@ -90,9 +93,15 @@ class Custody:
         self._own_label = self._label + hashlib.sha256(self._key).hexdigest()[:16]
         return SecretStream(self._key)
 
-    def open(self) -> None:
-        """Open the data; whoever calls this has paid, or takes part in a run without a price."""
-        self.fingerprint = self.site.fingerprint(self._key)
+    def opened(self, make: Callable[[], Made]) -> Made:
+        """What is made of the data, which are opened: the run is paid for, or has no price."""
+        try:
+            self.fingerprint = self.site.fingerprint(self._key)
+            return make()
+        except (Refusal, StoreError):
+            raise
+        except ValueError as error:
+            raise DataError(self.site.name, str(error)) from None
 
     @property
     def charges(self) -> list[Charge]:

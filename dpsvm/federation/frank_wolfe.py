@@ -68,7 +68,11 @@ def settings_of(job: Job) -> Solver:
 
 def agree(settings: Solver, shape: Shape) -> Agreement:
     """What the parties and the label owner agree on."""
-    return Agreement.of(settings, shape.sizes, shape.rows)
+    agreed = Agreement.of(settings, shape.sizes, shape.rows)
+    kept = len(shape.sizes) * agreed.rounds * agreed.sketch.size * 8
+    if kept > LARGEST // 2:
+        raise ValueError(f"{kept} bytes of sketches are too many for a snapshot: sketch more")
+    return agreed
 
 
 def check_member(job: Job, place: int, site: Site, shape: Shape) -> None:
@@ -99,9 +103,6 @@ class FrankWolfeLead(Lead):
 
     def __init__(self, job: Job, site: Site, shape: Shape, noise: Noise) -> None:
         agreed, labels = agreement_of(job, shape), require_labels(job, site)
-        kept = len(shape.sizes) * agreed.rounds * agreed.sketch.size * 8
-        if kept > LARGEST // 2:
-            raise ValueError(f"{kept} bytes of sketches are too many for a snapshot: sketch more")
         target = agreed.clipped_labels(check_vector(labels, "the labels"))
         super().__init__(agreed, agreed.lead(target, noise))
 

@@ -198,7 +198,7 @@ class Party:
             return Message(self.job.run, message.round, "stopped")
         if message.kind == "rehearse":
             self.custody.rehearse()
-            self.custody.check(self._priced(message))
+            self._priced(message)
             return Message(self.job.run, message.round, "ready")
         acts: dict[str, Callable[[Message], Content]] = {"begin": self._begin, "end": self._end}
         return self._once(message, acts.get(message.kind, self._answer))
@@ -237,7 +237,6 @@ class Party:
     def _begin(self, message: Message) -> Content:
         price = self._priced(message)
         self._stream = self.custody.stream(begun=bool(self.custody.charges))
-        self.custody.check(price)
         now, parties = self._now, self.job.parties
         now.shape = self._shape_of(message)
         self.store.save(self.snapshot(), self._phase)  # a charge without a snapshot is a lost run
@@ -312,12 +311,13 @@ class Party:
     def _priced(self, message: Message) -> Price | None:
         """What a run of these sizes costs; all that is refused without a look at the data is."""
         shape, parties, arrays = self._shape_of(message), self.job.parties, message.arrays
+        self.price = rehearse_member(self.job, self.place, self.site, shape)
+        self.custody.check(self.price)
         found = witness.told(arrays.get("seen_ledgers"), arrays.get("seen_heads"), len(parties))
         witness.require_witnessed(self.site, parties, found)
-        self.price = rehearse_member(self.job, self.place, self.site, shape)
         return self.price
 
     def _make_member(self, shape: Shape) -> Member:
-        self.custody.open()
         self._stream.seek("member")
-        return make_member(self.job, self.place, self.site, shape, Noise(self._stream))
+        noise, own = Noise(self._stream), (self.job, self.place, self.site, shape)
+        return self.custody.opened(lambda: make_member(*own, noise))

@@ -36,6 +36,18 @@ class StoreError(ValueError):
         self.reason = reason
 
 
+class DataError(StoreError):
+    """Values that a site cannot use; which they are is not for others to know.
+
+    >>> told_of(DataError("lab", "lab.csv: line 7: '4O' in column 'age' is not a number"))
+    'the values of lab cannot be used, and it knows why'
+    """
+
+    def __init__(self, site: str, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = f"the values of {site} cannot be used, and it knows why"
+
+
 def told_of(error: Exception) -> str:
     """What other sites may know of an error.
 
