@@ -68,7 +68,15 @@ def settings_of(job: Job) -> Solver:
 
 def agree(settings: Solver, shape: Shape) -> Agreement:
     """What the parties and the label owner agree on."""
-    return Agreement.of(settings, shape.sizes, shape.rows)
+    agreed = Agreement.of(settings, shape.sizes, shape.rows)
+    kept = len(shape.sizes) * agreed.rounds * agreed.sketch.size * 8
+    if kept > LARGEST // 2:
+        raise ValueError(f"{kept} bytes of sketches are too many for a snapshot: sketch more")
+    return agreed
+
+
+def check_member(job: Job, place: int, site: Site, shape: Shape) -> None:
+    """There is nothing that the agreement has not refused."""
 
 
 class FrankWolfeMember(Member):
@@ -76,7 +84,8 @@ class FrankWolfeMember(Member):
 
     def __init__(self, job: Job, place: int, site: Site, shape: Shape, noise: Noise) -> None:
         agreed = agreement_of(job, shape)
-        table = canonical_columns(site.table) if sparse.issparse(site.table) else site.table
+        table = site.open().table
+        table = agreed.clipped(canonical_columns(table) if sparse.issparse(table) else table)
         self._party = agreed.member(place, table, noise)
         super().__init__(agreed, self._party)
 
@@ -93,12 +102,9 @@ class FrankWolfeLead(Lead):
     """The owner of the labels, which noise may protect, and of the model."""
 
     def __init__(self, job: Job, site: Site, shape: Shape, noise: Noise) -> None:
-        agreed = agreement_of(job, shape)
-        labels = require_labels(job, site)
-        kept = len(shape.sizes) * agreed.rounds * agreed.sketch.size * 8
-        if kept > LARGEST // 2:
-            raise ValueError(f"{kept} bytes of sketches are too many for a snapshot: sketch more")
-        super().__init__(agreed, agreed.lead(check_vector(labels, "the labels"), noise))
+        agreed, labels = agreement_of(job, shape), require_labels(job, site)
+        target = agreed.clipped_labels(check_vector(labels, "the labels"))
+        super().__init__(agreed, agreed.lead(target, noise))
 
     def question(self, asked: Query) -> Content:
         """The residual."""

@@ -5,6 +5,7 @@ Every algorithm has a module, made of the objects of :mod:`dpsvm.admm` and
 
     settings_of(job)           the unfitted estimator or solver whose settings a job has
     agree(settings, shape)     what the sites agree on
+    check_member(..)           what a member refuses without a look at its data
     make_member, make_lead     a :class:`Member` and a :class:`Lead`, which turn messages into those
                                objects' own and back. The mathematics is theirs
     local_model(run)           the joint model beside one that a site could have had alone
@@ -94,10 +95,6 @@ class Member(_Part):
         """Of what the party has."""
         return self.agreed.member_price
 
-    def open(self) -> Content:
-        """The answer to the beginning of a run."""
-        return Content("ready")
-
     def answer(self, message: Message) -> Content:
         """The answer to a round."""
         raise NotImplementedError
@@ -174,9 +171,9 @@ def require_kind(message: Message, kind: str, what: str) -> None:
 
 def require_labels(job: Job, site: Site) -> Any:
     """The labels of their owner."""
-    if site.labels is None:
+    if not site.labelled:
         raise Refusal(f"{site.name} owns the labels of run {job.run}, and has none")
-    return site.labels
+    return site.open().labels
 
 
 def with_settings(
@@ -216,6 +213,31 @@ def agreement_of(job: Job, shape: Shape) -> Any:
     settings = settings_of_job(job)
     with told_where("settings"):
         return job.once(shape, lambda: _module(job).agree(settings, shape))
+
+
+def rehearse_member(job: Job, place: int, site: Site, shape: Shape) -> Price | None:
+    """What a party's part costs; what can be refused without its data is. Nothing is opened."""
+    agreed = agreement_of(job, shape)
+    _module(job).check_member(job, place, site, shape)
+    price: Price | None = agreed.member_price
+    return price
+
+
+def rounds_of(job: Job, shape: Shape) -> int:
+    """How many rounds there are at most."""
+    rounds: int = agreement_of(job, shape).rounds
+    return rounds
+
+
+def is_paid(job: Job, shape: Shape) -> bool:
+    """Whether any side pays for a run."""
+    return agreement_of(job, shape).price is not None
+
+
+def price_of_lead(job: Job, shape: Shape) -> Price | None:
+    """What the coordinator's part costs."""
+    price: Price | None = agreement_of(job, shape).lead_price
+    return price
 
 
 def make_member(job: Job, place: int, site: Site, shape: Shape, noise: Noise) -> Member:

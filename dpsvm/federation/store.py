@@ -22,7 +22,10 @@ Phase = Callable[[str], None]
 """Called with the name of a phase when a site reaches it; does nothing outside of tests."""
 
 _KEY, _SNAPSHOT = "noise.key", "snapshot"
-_KEPT = (_KEY, _SNAPSHOT, "aborted", "model.json", "result.json")
+_KEPT = (
+    *(_KEY, _SNAPSHOT, "charged", "aborted", "refunded", "rehearsals"),
+    *("model.json", "result.json"),
+)
 
 
 class StoreError(ValueError):
@@ -33,6 +36,18 @@ class StoreError(ValueError):
         self.reason = reason
 
 
+class DataError(StoreError):
+    """Values that a site cannot use; which they are is not for others to know.
+
+    >>> told_of(DataError("lab", "lab.csv: line 7: '4O' in column 'age' is not a number"))
+    'the values of lab cannot be used, and it knows why'
+    """
+
+    def __init__(self, site: str, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = f"the values of {site} cannot be used, and it knows why"
+
+
 def told_of(error: Exception) -> str:
     """What other sites may know of an error.
 
@@ -40,6 +55,15 @@ def told_of(error: Exception) -> str:
     'another process has this run'
     """
     return error.reason if isinstance(error, StoreError) else str(error)
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it, all of which survive a power cut."""
+    above = [path, *path.parents]
+    missing = [one for one in above if not one.is_dir()]
+    path.mkdir(parents=True, exist_ok=True)
+    for one in reversed(missing or [path]):
+        sync_folder(one.parent)
 
 
 def no_phase(_: str) -> None:
@@ -149,9 +173,8 @@ class RunFolder(Store):
 
     def __init__(self, folder: str | os.PathLike[str], run: str) -> None:
         self.path: Path = Path(folder, run)
-        self.path.mkdir(parents=True, exist_ok=True)
+        make_folder(self.path)  # a charge must not outlive the folder it was made for
         self.path.chmod(0o700)
-        sync_folder(self.path.parent)  # a charge must not outlive the folder it was made for
         try:
             self._lock = lock(self.path / "lock", wait=False)
         except LockedError:
