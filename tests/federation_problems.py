@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dpsvm.federation import Coordinator, InProcessRunner, Job, Message, Party, RunFolder, Site
+from dpsvm.federation.keys import SigningKey
 from dpsvm.federation.store import Phase, no_phase
 from dpsvm.privacy import BudgetAccountant
 
@@ -23,6 +24,8 @@ TABLE = _rng.uniform(-1.0, 1.0, (ROWS, 7)) / np.sqrt(7.0)
 LABELS = np.where(TABLE @ _rng.standard_normal(7) > 0.0, 1.0, -1.0)
 BLOCKS = [TABLE[:, :3], TABLE[:, 3:5], TABLE[:, 5:]]
 SHARES = [np.arange(node, ROWS, 3) for node in range(3)]
+KEYS = {name: SigningKey(name, bytes([place + 1]) * 32) for place, name in enumerate(NAMES)}
+KNOWN = {name: key.public for name, key in KEYS.items()}
 IDS = tuple(f"p{number:02d}" for number in range(ROWS))
 
 SETTINGS: dict[str, tuple[str, dict[str, Any], str]] = {
@@ -38,6 +41,7 @@ SETTINGS: dict[str, tuple[str, dict[str, Any], str]] = {
         | {"data_norm": 1.0, "radius": 1.0, "target_bound": 2.0},
         "row",
     ),
+    "sharing, open": ("sharing", {"rounds": 4}, ""),
     "network": ("network", {"classes": [-1, 1], "graph": "path", "rounds": 5}, ""),
     "network, private": (
         "network",
@@ -65,6 +69,8 @@ def job_of(name: str, **changes: Any) -> Job:
     fields: dict[str, Any] = {"run": "run-1", "settings": settings, "ids": algorithm != "network"}
     if SETTINGS[name][2] and algorithm == "frank-wolfe":
         fields["sizes"] = tuple(block.shape[1] for block in BLOCKS)
+    if name.endswith(", open"):
+        fields["sums"] = "open"
     fields |= changes
     return Job(algorithm=algorithm, parties=NAMES, label_owner=owner, **fields)
 
@@ -119,6 +125,7 @@ class World:
             fields, ledger = {"table": BLOCKS[NAMES.index(name)]}, self.ledger(name)
         if self.job.ids:
             fields |= {"ids": IDS, "salt": SALT}
+        fields |= {"identity": KEYS.get(name), "known": KNOWN}
         if self.relation:
             fields["ledger"] = BudgetAccountant(path=ledger)
         return Site(name, **{**fields, **changes})

@@ -10,11 +10,12 @@ import numpy as np
 
 from dpsvm.federation.custody import COORDINATOR, Custody
 from dpsvm.federation.job import Job
-from dpsvm.federation.members import Content, Lead, Shape, make_lead
-from dpsvm.federation.messages import NOT_BEGUN, VERSION, Message, MessageError
+from dpsvm.federation.members import Content, Lead, Shape, SumLead, make_lead
+from dpsvm.federation.messages import NOT_BEGUN, VERSION, Array, Message, MessageError
 from dpsvm.federation.models import dump_model
 from dpsvm.federation.site import Refusal, Site
 from dpsvm.federation.store import MemoryStore, Phase, Store, StoreError, no_phase, told_of
+from dpsvm.federation.sums import CoordinatorSums
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.release import Price
 from dpsvm.privacy.stream import KEY_BYTES
@@ -53,6 +54,7 @@ class _Progress:
     round: int = NOT_BEGUN  # of the outbox
     outbox: list[Content] = field(default_factory=list)
     history: list[dict[str, Any]] = field(default_factory=list)
+    roster: dict[str, Array] = field(default_factory=dict)  # sum keys of all parties
 
 
 class Coordinator:
@@ -81,6 +83,7 @@ class Coordinator:
         self._phase = phase
         unkept = MemoryStore(bytes(KEY_BYTES))
         self.custody = Custody(job, site, unkept if dry else store, COORDINATOR)
+        self.sums = CoordinatorSums(job, site)
         self._lead: Lead | None = None
         self.price: Price | None = None  # of the run for the labels, once it is known
         self._now = _Progress()
@@ -143,7 +146,8 @@ class Coordinator:
             raise StoreError(f"run {self.job.run} was begun with other terms")
         rows, sizes, columns = kept["shape"]
         shape, outbox = Shape(rows, tuple(sizes), columns), [Content(*x) for x in kept["outbox"]]
-        self._now = _Progress(kept["stage"], shape, kept["round"], outbox, kept["history"])
+        others = kept["history"], kept["roster"]
+        self._now = _Progress(kept["stage"], shape, kept["round"], outbox, *others)
         lead = self._make_lead(begun=True)
         if self._now.stage != "beginning":  # in which it is charged
             self.custody.require_charge(lead.price)
@@ -161,7 +165,7 @@ class Coordinator:
                     f"{party} holds round {hello.whole('held')} of run {self.job.run}, of which "
                     "the coordinator has no snapshot: begin another run"
                 )
-        self._now.shape = shape
+        self._now.shape, self._now.roster = shape, self.sums.roster(hellos)
         self._make_lead(begun=False)
         self._rehearsing = True
         return Turn(self._messages(NOT_BEGUN, [self._opening("rehearse")]))
@@ -178,13 +182,15 @@ class Coordinator:
 
     def _opening(self, kind: str) -> Content:
         shape = self._now.shape
-        return Content(kind, {"sizes": np.array(shape.sizes, dtype=np.int64)}, {"rows": shape.rows})
+        sizes = {"sizes": np.array(shape.sizes, dtype=np.int64)}
+        return Content(kind, sizes | self._now.roster, {"rows": shape.rows})
 
     def _resumed(self, shape: Shape, hellos: Sequence[Message]) -> Turn:
         if shape != self._now.shape:
             raise Refusal(f"the parties' tables are not those that run {self.job.run} began with")
         if self._now.stage == "done":
             return Turn({}, ended="done", reason="it was over already")
+        self.sums.require(self._now.roster, hellos)
         for party, hello in zip(self.job.parties, hellos, strict=True):
             held = hello.whole("held")
             if held not in (self._now.round - 1, self._now.round):
@@ -210,13 +216,20 @@ class Coordinator:
             self.custody.pay(lead.price)
             now.outbox, now.stage = lead.open(replies), "running"
         else:
-            now.outbox = lead.gather(replies)
+            now.outbox = self._next(lead, replies)
             metrics = {"round": now.round, **lead.metrics()}
             now.history.append(metrics)
         now.round += 1
         if (ending := lead.ending) is not None:
             now.outbox, now.stage = [ending], "ending"
         return self._send(metrics)
+
+    def _next(self, lead: Lead, replies: Sequence[Message]) -> list[Content]:
+        """The next round; a lead that needs a sum only is told no more."""
+        if not isinstance(lead, SumLead):
+            return lead.gather(replies)
+        total = self.sums.total(replies, self._now.shape.rows, wide=lead.squares)
+        return lead.gather_sum(self._now.round, total)
 
     def _send(self, metrics: dict[str, Any] | None = None) -> Turn:
         self._phase("after gather")

@@ -5,16 +5,18 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from dpsvm.federation.custody import PARTY, Custody
+from dpsvm.federation.fixed_point import Sum
 from dpsvm.federation.job import Job
 from dpsvm.federation.members import Content, Member, Shape, make_member
-from dpsvm.federation.messages import NOT_BEGUN, VERSION, Message, Scalar, refusal
+from dpsvm.federation.messages import NOT_BEGUN, VERSION, Array, Message, Scalar, refusal
 from dpsvm.federation.models import dump_model
 from dpsvm.federation.site import Refusal, Site
 from dpsvm.federation.store import Phase, Store, StoreError, no_phase, told_of
+from dpsvm.federation.sums import PartySums
 from dpsvm.privacy.minimiser import CertificateError
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.release import Price
@@ -26,6 +28,7 @@ class _Progress:
     """How far a party is: all that is kept of a run."""
 
     shape: Shape | None = None
+    roster: dict[str, Array] = field(default_factory=dict)  # sum keys of all parties
     held: int = NOT_BEGUN  # the last round it has answered
     asked: str = ""  # digest of the question of that round
     reply: Content | None = None
@@ -63,6 +66,7 @@ class Party:
         self.price: Price | None = None  # of the run, once it is known
         self._phase = phase
         self.custody = Custody(job, site, store, PARTY)
+        self.sums = PartySums(job, site, store)
         self.restore()
 
     @property
@@ -80,6 +84,10 @@ class Party:
         """Why it answers nothing more though the run is not over, None if it does."""
         return self._now.closed
 
+    @property
+    def _begun(self) -> bool:
+        return self.held != NOT_BEGUN or bool(self.custody.charges)
+
     def hello(self) -> Message:
         """Who it is; nothing is computed and nothing charged."""
         budget = None if self.site.ledger is None else float(self.site.ledger.remaining())
@@ -93,6 +101,7 @@ class Party:
             "ids": self.site.digest() if self.job.ids else "",
             "held": self.held,
             "budget": budget,
+            **self.sums.introduction(begun=self._begun),
         }
         return Message(self.job.run, NOT_BEGUN, "hello", scalars=scalars)
 
@@ -152,7 +161,8 @@ class Party:
         self.custody.require_charge(member.price)
         self.custody.require_data(kept["data"])
         member.recall(kept["member"])
-        own = {name: kept[name] for name in ("held", "asked", "ended", "closed")}
+        self.sums.use(kept["roster"])
+        own = {name: kept[name] for name in ("held", "asked", "ended", "closed", "roster")}
         return _Progress(shape=shape, reply=Content(*kept["reply"]), member=member, **own)
 
     def _close(self, reason: str) -> None:
@@ -178,6 +188,7 @@ class Party:
             return Message(self.job.run, message.round, "stopped")
         if message.kind == "rehearse":
             # Built and dropped: what would be refused in the run is refused now.
+            self.sums.checked(message.arrays, begun=self._begun)
             unused = SecretStream(bytes(KEY_BYTES))
             self.custody.check(self._of_noise(unused, self._shape_of(message)).price)
             return Message(self.job.run, message.round, "ready")
@@ -187,7 +198,7 @@ class Party:
     def _once(self, message: Message, act: Callable[[Message], Content]) -> Message:
         """Answer a round, or give the answer that it got."""
         now = self._now
-        asked = hashlib.sha256(message.encode()).hexdigest()
+        asked = _digest(message)
         if message.round == now.held and now.reply is not None:
             if asked != now.asked:
                 raise Refusal(
@@ -205,7 +216,7 @@ class Party:
             )
         self._halfway = True
         self._phase("before draw")
-        self._question = f"{message.round} {asked}"
+        self._asked, self._question = asked, f"{message.round} {asked}"
         content = act(message)
         self._phase("after draw")
         reply = Message(self.job.run, message.round, *content)
@@ -216,6 +227,7 @@ class Party:
         return reply
 
     def _begin(self, message: Message) -> Content:
+        self._now.roster = self.sums.checked(message.arrays, begun=self._begun)
         shape = self._shape_of(message)
         member = self._make_member(shape, begun=bool(self.custody.charges))
         self.custody.check(member.price)
@@ -225,13 +237,20 @@ class Party:
         self.custody.pay(member.price)
         self._phase("after charge")
         self._now.member = member
+        self.sums.use(self._now.roster)
         self._stream.seek(self._question)
         return member.open()
 
     def _answer(self, message: Message) -> Content:
         self._stream.seek(self._question)
-        assert self._now.member is not None
-        return self._now.member.answer(message)
+        member = self._now.member
+        assert member is not None
+        common = member.common(message)
+        found = member.answer(message)
+        if not isinstance(found, Sum):
+            return found
+        asked = self._asked if common is message else _digest(common)
+        return self.sums.content(found, message.round, asked)
 
     def _end(self, message: Message) -> Content:
         assert self._now.member is not None
@@ -276,3 +295,7 @@ class Party:
         member = make_member(self.job, self.place, self.site, shape, Noise(stream))
         self.price = member.price
         return member
+
+
+def _digest(message: Message) -> str:
+    return hashlib.sha256(message.encode()).hexdigest()
