@@ -12,6 +12,7 @@ import numpy as np
 
 from dpsvm.federation import Coordinator, InProcessRunner, Job, Message, Party, RunFolder, Site
 from dpsvm.federation.keys import SigningKey
+from dpsvm.federation.secure_sum import Roster, SumKey
 from dpsvm.federation.store import Phase, no_phase
 from dpsvm.privacy import BudgetAccountant
 
@@ -73,6 +74,31 @@ def job_of(name: str, **changes: Any) -> Job:
         fields["sums"] = "open"
     fields |= changes
     return Job(algorithm=algorithm, parties=NAMES, label_owner=owner, **fields)
+
+
+def site_of(name: str, table: Any = None, **fields: Any) -> Site:
+    """A site with its keys, and those of the others."""
+    return Site(name, table, **{"identity": KEYS[name], "known": KNOWN, **fields})
+
+
+def roster_of(party: Party) -> Roster:
+    """The sum keys of a run: the party's own, and others that were signed."""
+    job, keys, signatures = party.job, [], []
+    for name in job.parties:
+        told = SumKey(bytes([7]) * 32).introduced(job, KEYS[name])
+        if name == party.site.name:
+            told = {"key": party.hello().text("key"), "signature": party.hello().text("signature")}
+        keys.append(bytes.fromhex(str(told["key"])))
+        signatures.append(bytes.fromhex(str(told["signature"])))
+    return Roster(job, keys, signatures)
+
+
+def opening(
+    party: Party, kind: str = "begin", sizes: Iterable[int] = (3, 2, 2), rows: int = ROWS
+) -> Message:
+    """What begins a run at one party, or rehearses that."""
+    arrays = {"sizes": np.array(sizes), **(roster_of(party).arrays if party.job.masked else {})}
+    return Message("run-1", 0 if kind == "begin" else -1, kind, arrays, {"rows": rows})
 
 
 @dataclass

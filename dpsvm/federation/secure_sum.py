@@ -31,6 +31,7 @@ from dpsvm.federation.job import Job
 from dpsvm.federation.keys import KEY_BYTES, SIGNATURE_BYTES, PublicKey, SigningKey, joined
 from dpsvm.federation.messages import Array, Message, Scalar
 from dpsvm.federation.site import Refusal
+from dpsvm.privacy.stream import SecretStream
 
 _WORD_BYTES = 8
 _SIGNED = "dpsvm sum key"
@@ -48,6 +49,13 @@ class SumKey:
     def __init__(self, seed: bytes) -> None:
         self._key = _cryptography().private(seed)
         self.public: bytes = self._key.public_key().public_bytes_raw()
+
+    @classmethod
+    def of(cls, noise_key: bytes) -> SumKey:
+        """The one of a run, which follows from the key of its noise."""
+        stream = SecretStream(noise_key)
+        stream.seek("sum key")
+        return cls(stream.bytes(KEY_BYTES))
 
     def shared(self, public: bytes) -> bytes:
         """The secret that it has in common with another; a ValueError for what is no key."""

@@ -19,7 +19,6 @@ from dpsvm.federation.messages import Array, Message, Scalar
 from dpsvm.federation.secure_sum import Masks, Roster, SumKey
 from dpsvm.federation.site import Refusal, Site
 from dpsvm.federation.store import Store
-from dpsvm.privacy.stream import SecretStream
 
 _UNKNOWN: Mapping[str, Scalar] = {"key": "", "signature": ""}
 
@@ -95,9 +94,7 @@ class PartySums:
 
     def _sum_key(self, *, begun: bool) -> SumKey:
         if self._key is None:
-            stream = SecretStream(self.store.key(begun=begun))
-            stream.seek("sum key")
-            self._key = SumKey(stream.bytes(32))
+            self._key = SumKey.of(self.store.key(begun=begun))
         return self._key
 
 
