@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -11,7 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
 from dpsvm._arrays import Array
-from dpsvm._renamed import FRANK_WOLFE, renamed
+from dpsvm._constructors import keeps_parameters
+from dpsvm._renamed import FRANK_WOLFE
 from dpsvm._sklearn import with_callbacks
 from dpsvm.distributed.agreement import check_goes_with
 from dpsvm.distributed.callbacks import Rounds, Tick
@@ -127,7 +129,7 @@ class FrankWolfeLasso(SplitColumns, LinearRegressor, DistributedEstimator):
         "public_labels": ["boolean", None],
     }
 
-    @renamed(FRANK_WOLFE)
+    @partial(keeps_parameters, gone=FRANK_WOLFE)
     def __init__(
         self,
         radius: float = 1.0,
@@ -149,25 +151,7 @@ class FrankWolfeLasso(SplitColumns, LinearRegressor, DistributedEstimator):
         public_labels: bool | None = None,
         accountant: BudgetAccountant | None = None,
         random_state: Any = None,
-    ) -> None:
-        self.radius = radius
-        self.step = step
-        self.max_iter = max_iter
-        self.rounds = rounds
-        self.tol = tol
-        self.problem = problem
-        self.sketch = sketch
-        self.sketch_seed = sketch_seed
-        self.tau = tau
-        self.cache = cache
-        self.send = send
-        self.epsilon = epsilon
-        self.delta = delta
-        self.entry_bound = entry_bound
-        self.label_bound = label_bound
-        self.public_labels = public_labels
-        self.accountant = accountant
-        self.random_state = random_state
+    ) -> None: ...
 
     def fit(self, X: Any, y: Any, parties: Sequence[Any] | None = None) -> Self:
         """Fit the coefficients.

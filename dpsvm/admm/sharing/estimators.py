@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from dpsvm._arrays import Array
-from dpsvm._renamed import SHARING, renamed
+from dpsvm._constructors import keeps_parameters
+from dpsvm._renamed import SHARING
 from dpsvm.admm.sharing.agreement import Agreement, check_settings
 from dpsvm.admm.sharing.columns import Columns
 from dpsvm.admm.sharing.coordinator import Coordinator, run
@@ -26,7 +28,7 @@ from dpsvm.warnings import warn_caller
 class BaseSharingADMM(SplitColumns, AgreedEstimator):
     """What the classifier and the regressor share."""
 
-    @renamed(SHARING)
+    @partial(keeps_parameters, gone=SHARING)
     def __init__(
         self,
         *,
@@ -56,33 +58,7 @@ class BaseSharingADMM(SplitColumns, AgreedEstimator):
         track: bool = True,
         diagnose: bool = False,
         random_state: Any = None,
-    ) -> None:
-        self.penalty = penalty
-        self.lam = lam
-        self.C = C
-        self.method = method
-        self.rho = rho
-        self.kappa = kappa
-        self.relaxation = relaxation
-        self.adaptive_rho = adaptive_rho
-        self.constraint = constraint
-        self.rounds = rounds
-        self.tol = tol
-        self.intercept_party = intercept_party
-        self.privacy = privacy
-        self.epsilon = epsilon
-        self.delta = delta
-        self.data_norm = data_norm
-        self.radius = radius
-        self.target_bound = target_bound
-        self.column_norm = column_norm
-        self.target_norm = target_norm
-        self.b1 = b1
-        self.c1 = c1
-        self.accountant = accountant
-        self.track = track
-        self.diagnose = diagnose
-        self.random_state = random_state
+    ) -> None: ...
 
     def fit(
         self,
@@ -300,7 +276,7 @@ class SharingADMMClassifier(BinaryClassifier, BaseSharingADMM):
     96
     """
 
-    @renamed(SHARING)
+    @partial(keeps_parameters, gone=SHARING)
     def __init__(
         self,
         loss: str = "logistic",
@@ -332,11 +308,7 @@ class SharingADMMClassifier(BinaryClassifier, BaseSharingADMM):
         track: bool = True,
         diagnose: bool = False,
         random_state: Any = None,
-    ) -> None:
-        self.loss = loss
-        self.width = width
-        own = locals()
-        super().__init__(**{name: own[name] for name in BaseSharingADMM._get_param_names()})
+    ) -> None: ...
 
 
 class SharingADMMRegressor(LinearRegressor, BaseSharingADMM):

@@ -1,0 +1,57 @@
+"""Constructors as scikit-learn wants them: each parameter is kept under its name, as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import wraps
+from inspect import Parameter, signature
+from typing import Any, TypeVar, cast
+
+from dpsvm._renamed import check_names
+
+Init = TypeVar("Init", bound=Callable[..., None])
+
+
+def keeps_parameters(
+    init: Init, *, more: Mapping[str, Any] | None = None, gone: Mapping[str, str] | None = None
+) -> Init:
+    """Make an ``__init__`` without a body keep its parameters.
+
+    ``more`` are defaults of numbers it takes beside those it names, ``gone`` the names that are
+    called otherwise now: who uses one is told.
+
+    >>> from functools import partial
+    >>> class Model:
+    ...     @keeps_parameters
+    ...     def __init__(self, C=1.0, *, tol=0.1): ...
+    >>> vars(Model(2.0))
+    {'C': 2.0, 'tol': 0.1}
+    >>> class Renamed:
+    ...     @partial(keeps_parameters, gone={"cost": "C"})
+    ...     def __init__(self, C=1.0): ...
+    >>> Renamed(cost=2.0)
+    Traceback (most recent call last):
+    ...
+    ValueError: Renamed: 'cost' is called 'C' now
+    """
+    own = signature(init)
+    first, *named = own.parameters.values()
+    taken = {one.name: one for one in named if one.kind is not one.VAR_KEYWORD}
+    for name, default in (more or {}).items():
+        taken[name] = Parameter(name, Parameter.KEYWORD_ONLY, default=default)
+
+    @wraps(init)
+    def keep(self: Any, /, *positional: Any, **given: Any) -> None:
+        kind = type(self).__name__
+        check_names(given, gone or {}, f"{kind}: ")
+        init(self, *positional, **given)  # its own words for a call that has these
+        if unknown := given.keys() - taken:
+            raise TypeError(
+                f"{kind}.__init__() got an unexpected keyword argument {min(unknown)!r}"
+            )
+        given.update(zip(taken, positional, strict=False))
+        for name, one in taken.items():
+            setattr(self, name, given.get(name, one.default))
+
+    keep.__signature__ = own.replace(parameters=[first, *taken.values()])  # type: ignore[attr-defined]
+    return cast(Init, keep)
