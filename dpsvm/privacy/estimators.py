@@ -252,8 +252,7 @@ class BasePrivateClassifier(PrivateEstimator, ClassifierMixin, BaseEstimator):  
         for label, weight in given.items():
             if label not in known:
                 raise ValueError(f"class_weight has the label {label!r}, which is not in classes")
-            number = isinstance(weight, Real)
-            if not number or not RANGE[0] <= weight <= RANGE[1]:  # type: ignore[operator]
+            if not isinstance(weight, Real) or not RANGE[0] <= weight <= RANGE[1]:  # type: ignore[operator]
                 raise ValueError(
                     f"class_weight must be from {RANGE[0]:g} to {RANGE[1]:g}, got {weight!r}"
                 )
