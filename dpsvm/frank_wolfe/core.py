@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from dpsvm._arrays import Array
-from dpsvm.frank_wolfe.checks import check_count, check_positive, check_vector
+from dpsvm.constraints import check_positive
+from dpsvm.frank_wolfe.checks import check_count, check_vector
 from dpsvm.frank_wolfe.curvature import Theorem1, theorem_1
 from dpsvm.frank_wolfe.loop import Callback, Oracle, Result, TowardVertex, iterate, whole_gap
 from dpsvm.frank_wolfe.objectives import Smooth, point_of

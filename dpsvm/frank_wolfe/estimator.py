@@ -15,12 +15,12 @@ from dpsvm._arrays import Array
 from dpsvm._constructors import keeps_parameters
 from dpsvm._renamed import FRANK_WOLFE
 from dpsvm._sklearn import with_callbacks
+from dpsvm.constraints import check_positive
 from dpsvm.distributed.agreement import check_goes_with
 from dpsvm.distributed.callbacks import Rounds, Tick
 from dpsvm.distributed.estimator import DistributedEstimator, LinearRegressor
 from dpsvm.distributed.labels import checked_numbers
 from dpsvm.distributed.split import SplitColumns, is_blocks
-from dpsvm.frank_wolfe.checks import check_positive
 from dpsvm.frank_wolfe.core import check_tolerance, minimize
 from dpsvm.frank_wolfe.distributed import DistributedFrankWolfe, DistributedResult
 from dpsvm.frank_wolfe.messages import Traffic

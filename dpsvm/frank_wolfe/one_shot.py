@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from dpsvm._arrays import Array
-from dpsvm.frank_wolfe.checks import check_count, check_positive
+from dpsvm.constraints import check_positive
+from dpsvm.frank_wolfe.checks import check_count
 from dpsvm.frank_wolfe.core import check_tolerance, minimize
 from dpsvm.frank_wolfe.distributed import check_blocks
 from dpsvm.frank_wolfe.loop import Result
