@@ -351,7 +351,7 @@ def test_a_callback_cannot_stop_a_private_run() -> None:
 
 
 @pytest.mark.parametrize("name", ["C", "lam", "rho", "kappa"])
-@pytest.mark.parametrize("value", [10**400, 10**5000, 1e200, "1", True, math.nan])
+@pytest.mark.parametrize("value", [10**400, 1e200, "1", True, math.nan])
 def test_a_number_that_is_none_for_a_step_is_refused_in_one_line(name: str, value: Any) -> None:
     X, y = [[0.0], [1.0]], [0, 1]
     with pytest.raises(ValueError, match=f"^{name} must be .*$") as caught:
