@@ -12,23 +12,19 @@ from dpsvm._renamed import check_names
 Init = TypeVar("Init", bound=Callable[..., None])
 
 
-def keeps_parameters(
-    init: Init, *, more: Mapping[str, Any] | None = None, gone: Mapping[str, str] | None = None
-) -> Init:
+def keeps_parameters(init: Init, *, more: Mapping[str, Any] | None = None) -> Init:
     """Make an ``__init__`` without a body keep its parameters.
 
-    ``more`` are defaults of numbers it takes beside those it names, ``gone`` the names that are
-    called otherwise now: who uses one is told.
+    ``more`` are defaults of numbers it takes beside those it names. Of a class that has ``_gone``,
+    who uses one of those names is told what it is called now.
 
-    >>> from functools import partial
     >>> class Model:
     ...     @keeps_parameters
     ...     def __init__(self, C=1.0, *, tol=0.1): ...
     >>> vars(Model(2.0))
     {'C': 2.0, 'tol': 0.1}
-    >>> class Renamed:
-    ...     @partial(keeps_parameters, gone={"cost": "C"})
-    ...     def __init__(self, C=1.0): ...
+    >>> class Renamed(Model):
+    ...     _gone = {"cost": "C"}
     >>> Renamed(cost=2.0)
     Traceback (most recent call last):
     ...
@@ -43,7 +39,7 @@ def keeps_parameters(
     @wraps(init)
     def keep(self: Any, /, *positional: Any, **given: Any) -> None:
         kind = type(self).__name__
-        check_names(given, gone or {}, f"{kind}: ")
+        check_names(given, getattr(self, "_gone", {}), f"{kind}: ")
         init(self, *positional, **given)  # its own words for a call that has these
         if unknown := given.keys() - taken:
             raise TypeError(

@@ -14,6 +14,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from dpsvm._renamed import check_word
+
 
 class Constraint(Protocol):
     """One condition; its text follows "must be"."""
@@ -159,6 +161,8 @@ def check_setting(name: str, value: Any, allowed: Iterable[Constraint]) -> None:
     ValueError: rounds must be an int in the range [1, inf) or None, got 0
     """
     if not any(constraint.allows(value) for constraint in allowed):
+        for one in allowed:
+            check_word(value, one.names if isinstance(one, Names) else ())
         raise ValueError(f"{name} must be {' or '.join(map(str, allowed))}, got {value!r}")
 
 

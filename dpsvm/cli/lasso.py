@@ -133,7 +133,6 @@ class Lasso(DistributedCommand):
     required: ClassVar = {"radius": "it has no default"}
     own = ("parties",)
     random = ("tau",)
-    draws_messages = True
     protects: ClassVar = {
         "features": "all the features of one record, whoever holds them; labels are public",
         "replace": "one record, its label included",

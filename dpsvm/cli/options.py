@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dpsvm._renamed import check_word
 from dpsvm.cli.layout import WIDTH, prose
 from dpsvm.threads import thread_count
 
@@ -149,12 +150,13 @@ def one_of(names: Sequence[str], remark: str = "") -> Callable[[str], str]:
     'yes'
     """
 
-    def convert(text: str) -> str:
+    def read(text: str) -> str:
+        check_word(text, names)
         if text not in names:
-            raise ValueError
+            raise ValueError(f"{text!r} is not {' or '.join(names)}{remark}")
         return text
 
-    return reader(convert, " or ".join(names) + remark)
+    return read
 
 
 def parse(arguments: Sequence[str], flags: Iterable[Flag]) -> tuple[dict[str, Any], list[str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -129,7 +128,9 @@ class FrankWolfeLasso(SplitColumns, LinearRegressor, DistributedEstimator):
         "public_labels": ["boolean", None],
     }
 
-    @partial(keeps_parameters, gone=FRANK_WOLFE)
+    _gone = FRANK_WOLFE
+
+    @keeps_parameters
     def __init__(
         self,
         radius: float = 1.0,

@@ -15,11 +15,13 @@ private fit could tell is not computed, or, where somebody asked to watch, is le
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 from weakref import WeakSet
 
+from dpsvm._renamed import check_names
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.accounting import Event
 from dpsvm.privacy.guarantee import Guarantee
@@ -192,6 +194,9 @@ def keep_guarantee(model: Any, guarantee: Guarantee | None, report: dict[str, An
 class PrivateEstimator:
     """What every estimator that can be fitted privately has in common."""
 
+    _gone: ClassVar[Mapping[str, str]] = {}
+    """Names of parameters that are gone, and what they are called now."""
+
     @property
     def _private(self) -> bool:
         """Whether a fit with the present settings is private."""
@@ -202,6 +207,12 @@ class PrivateEstimator:
         """Begin a fit: one that fails leaves no fitted model."""
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; who uses a name that is gone is told what it is called now."""
+        check_names(params, self._gone, f"{type(self).__name__}: ")
+        super().set_params(**params)  # type: ignore[misc]
+        return self
 
     def __sklearn_clone__(self) -> Any:
         if self._private:

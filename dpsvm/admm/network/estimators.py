@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -145,7 +144,9 @@ class NetworkADMM(BinaryClassifier, AgreedEstimator):
     (5, 10)
     """
 
-    @partial(keeps_parameters, gone=NETWORK)
+    _gone = NETWORK
+
+    @keeps_parameters
     def __init__(
         self,
         graph: Any = "complete",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -28,7 +27,9 @@ from dpsvm.warnings import warn_caller
 class BaseSharingADMM(SplitColumns, AgreedEstimator):
     """What the classifier and the regressor share."""
 
-    @partial(keeps_parameters, gone=SHARING)
+    _gone = SHARING
+
+    @keeps_parameters
     def __init__(
         self,
         *,
@@ -276,7 +277,7 @@ class SharingADMMClassifier(BinaryClassifier, BaseSharingADMM):
     96
     """
 
-    @partial(keeps_parameters, gone=SHARING)
+    @keeps_parameters
     def __init__(
         self,
         loss: str = "logistic",
