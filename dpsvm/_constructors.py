@@ -51,3 +51,33 @@ def keeps_parameters(init: Init, *, more: Mapping[str, Any] | None = None) -> In
 
     keep.__signature__ = own.replace(parameters=[first, *taken.values()])  # type: ignore[attr-defined]
     return cast(Init, keep)
+
+
+def but_for(init: Callable[..., None], *names: str, **instead: Any) -> Callable[..., None]:
+    """The ``__init__`` of another class without some of its parameters.
+
+    ``instead`` are the defaults of others, which stand where the first of them did.
+
+    >>> class Model:
+    ...     @keeps_parameters
+    ...     def __init__(self, C=1.0, *, loss="hinge", tol=0.1): ...
+    >>> class Regression:
+    ...     __init__ = but_for(Model.__init__, "loss", width=2.0)
+    >>> vars(Regression(2.0))
+    {'C': 2.0, 'width': 2.0, 'tol': 0.1}
+    """
+    own = signature(init)
+    taken = list(own.parameters.values())
+    others = [Parameter(one, Parameter.KEYWORD_ONLY, default=instead[one]) for one in instead]
+    place = min(list(own.parameters).index(name) for name in names)
+    taken[place:] = [*others, *(one for one in taken[place:] if one.name not in names)]
+    kept = own.replace(parameters=taken)
+
+    def bare(self: Any, *positional: Any, **given: Any) -> None:
+        try:
+            kept.bind(self, *positional, **given)
+        except TypeError as error:
+            raise TypeError(f"{type(self).__name__}.__init__(): {error}") from None
+
+    bare.__name__, bare.__signature__ = "__init__", kept  # type: ignore[attr-defined]
+    return keeps_parameters(bare)

@@ -142,6 +142,9 @@ def several(what: str) -> Callable[[str], int]:
 positive = number("a finite number above 0", lambda value: value > 0.0)
 """A reader of positive numbers."""
 
+share = number("a number between 0 and 1, neither included", lambda value: 0.0 < value < 1.0)
+"""A reader of deltas and of parts of a whole."""
+
 
 def one_of(names: Sequence[str], remark: str = "") -> Callable[[str], str]:
     """A reader of one of some names.

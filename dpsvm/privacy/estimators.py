@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dpsvm._arrays import Array
-from dpsvm._constructors import keeps_parameters
+from dpsvm._constructors import but_for, keeps_parameters
 from dpsvm._sklearn import one_of
 from dpsvm.losses import Loss, make_loss
 from dpsvm.names import LOSSES, METHODS, OF_RECORDS
@@ -55,31 +55,6 @@ class BasePrivateClassifier(PrivateEstimator, ClassifierMixin, BaseEstimator):  
         "tol": [Interval(Real, 1e-12, 1, closed="both")],
         "accountant": [BudgetAccountant, None],
     }
-
-    @keeps_parameters
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float | None = None,
-        *,
-        method: str = "objective-gaussian",
-        kernel: str = "linear",
-        gamma: float | str | None = None,
-        n_components: int = 50,
-        feature_seed: int = 0,
-        data_norm: float | None = None,
-        classes: ArrayLike | None = None,
-        C: float | str = "auto",
-        fit_intercept: bool = True,
-        intercept_scaling: float = 0.3,
-        class_weight: Mapping[Any, float] | str | None = None,
-        neighbouring: str | None = None,
-        n_steps: int = 50,
-        batch_rate: float = 1.0,
-        tol: float = 1e-6,
-        accountant: BudgetAccountant | None = None,
-        random_state: Any = None,
-    ) -> None: ...
 
     def _loss(self) -> Loss:
         raise NotImplementedError
@@ -478,6 +453,8 @@ class PrivateLogisticRegression(BasePrivateClassifier):
     >>> model.predict_proba([[-1.0], [1.0]]).argmax(axis=1)
     array([0, 1])
     """
+
+    __init__ = but_for(PrivateSVC.__init__, "loss", "width")
 
     def _loss(self) -> Loss:
         return make_loss("logistic")

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from dpsvm._arrays import Array
-from dpsvm._constructors import keeps_parameters
+from dpsvm._constructors import but_for, keeps_parameters
 from dpsvm._renamed import SHARING
 from dpsvm.admm.sharing.agreement import Agreement, check_settings
 from dpsvm.admm.sharing.columns import Columns
@@ -28,38 +28,6 @@ class BaseSharingADMM(SplitColumns, AgreedEstimator):
     """What the classifier and the regressor share."""
 
     _gone = SHARING
-
-    @keeps_parameters
-    def __init__(
-        self,
-        *,
-        penalty: str = "l2",
-        lam: float = 1.0,
-        C: float = 1.0,
-        method: str = "sharing",
-        rho: float | str = "auto",
-        kappa: float | None = None,
-        relaxation: float | None = None,
-        adaptive_rho: bool = False,
-        constraint: Box | Ball | None = None,
-        rounds: int = 20,
-        tol: float = 0.0,
-        intercept_party: int | None = None,
-        privacy: str | None = None,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        data_norm: float | None = None,
-        radius: float | None = None,
-        target_bound: float | None = None,
-        column_norm: float | None = None,
-        target_norm: float | None = None,
-        b1: float | None = None,
-        c1: float | None = None,
-        accountant: BudgetAccountant | None = None,
-        track: bool = True,
-        diagnose: bool = False,
-        random_state: Any = None,
-    ) -> None: ...
 
     def fit(
         self,
@@ -328,3 +296,5 @@ class SharingADMMRegressor(LinearRegressor, BaseSharingADMM):
     >>> model.fit([X[:, :1], X[:, 1:]], [1.0, 2.0, 3.0]).coef_.round(3)
     array([1., 2.])
     """
+
+    __init__ = but_for(SharingADMMClassifier.__init__, "loss", "width")
