@@ -187,6 +187,19 @@ def check_positive(value: Any, name: str, *, zero: bool = False) -> float:
     return number
 
 
+def check_choice(value: Any, name: str, known: tuple[str, ...]) -> str:
+    """Return a word that is one of those known.
+
+    >>> check_choice("l3", "problem", ("l1", "product"))
+    Traceback (most recent call last):
+    ...
+    ValueError: problem must be 'l1' or 'product', got 'l3'
+    """
+    if not isinstance(value, str) or value not in known:
+        raise ValueError(f"{name} must be {' or '.join(map(repr, known))}, got {value!r}")
+    return value
+
+
 def real(value: Any) -> float:
     """A number as a float, infinity for one beyond floats; NaN, in no range, for anything else.
 

@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 
 from dpsvm._arrays import Array
+from dpsvm.constraints import check_positive
 from dpsvm.frank_wolfe.checks import check_count
-from dpsvm.frank_wolfe.core import FrankWolfe, check_tolerance, starting_point
+from dpsvm.frank_wolfe.core import FrankWolfe, starting_point
 from dpsvm.frank_wolfe.loop import Callback, Result, TowardVertex, check_gradient, iterate
 from dpsvm.frank_wolfe.objectives import Smooth, point_of
 from dpsvm.frank_wolfe.samplings import Sampling, least_marginal
@@ -70,7 +71,7 @@ def minimize_blocks(
         )
     p = least_marginal(sampling)
     max_iter, schedule = check_count(max_iter, "max_iter", least=0), make_schedule(step, p)
-    tol = check_tolerance(tol)
+    tol = check_positive(tol, "tol", zero=True)
     every = round(1.0 / p) if check_every is None else check_count(check_every, "check_every", 0)
     if tol > 0.0 and every == 0:
         raise ValueError(f"tol = {tol!r} has no effect with check_every=0")

@@ -60,16 +60,3 @@ def canonical_columns(table: Any) -> Any:
         found = found.copy()
         found.sum_duplicates()
     return found
-
-
-def check_choice(value: Any, name: str, known: tuple[str, ...]) -> str:
-    """Return a word that is one of those known.
-
-    >>> check_choice("l3", "problem", ("l1", "product"))
-    Traceback (most recent call last):
-    ...
-    ValueError: problem must be 'l1' or 'product', got 'l3'
-    """
-    if not isinstance(value, str) or value not in known:
-        raise ValueError(f"{name} must be {' or '.join(map(repr, known))}, got {value!r}")
-    return value

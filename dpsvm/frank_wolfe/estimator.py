@@ -20,7 +20,7 @@ from dpsvm.distributed.callbacks import Rounds, Tick
 from dpsvm.distributed.estimator import DistributedEstimator, LinearRegressor
 from dpsvm.distributed.labels import checked_numbers
 from dpsvm.distributed.split import SplitColumns, is_blocks
-from dpsvm.frank_wolfe.core import check_tolerance, minimize
+from dpsvm.frank_wolfe.core import minimize
 from dpsvm.frank_wolfe.distributed import DistributedFrankWolfe, DistributedResult
 from dpsvm.frank_wolfe.messages import Traffic
 from dpsvm.frank_wolfe.objectives import LeastSquares
@@ -239,7 +239,7 @@ class FrankWolfeLasso(SplitColumns, LinearRegressor, DistributedEstimator):
     def _fit_central(self, table: Any, target: Array, tick: Any) -> None:
         f = LeastSquares(table, target)
         ball = L1Ball(table.shape[1], check_positive(self.radius, "radius"))
-        share = check_tolerance(_TOL if self.tol is None else self.tol)
+        share = check_positive(_TOL if self.tol is None else self.tol, "tol", zero=True)
         found = minimize(
             f,
             ball,

@@ -88,7 +88,8 @@ class BasePrivateClassifier(PrivateEstimator, ClassifierMixin, BaseEstimator):  
         n_features = rows.shape[1]
         preparation = self._preparation_for(n_features)
         mechanism = self._mechanism(preparation.dimension(n_features), len(classes))
-        release = self._release(mechanism, classes)
+        price = Price(mechanism.event, mechanism.guarantee, self._figures(mechanism, classes))
+        release = Release.of(self, price, self.method)
         prepared = preparation(core_rows(rows))
         signs = _signs(codes, len(classes))
         weights = self._class_weights(classes)[0][codes]
@@ -255,10 +256,6 @@ class BasePrivateClassifier(PrivateEstimator, ClassifierMixin, BaseEstimator):  
             rate=float(self.batch_rate),
         )
         return calibrate(self.method, setup, float(self.epsilon), self.delta)
-
-    def _release(self, mechanism: Mechanism, classes: NDArray[Any]) -> Release:
-        figures = self._figures(mechanism, classes)
-        return Release.of(self, Price(mechanism.event, mechanism.guarantee, figures), self.method)
 
     def _keep(
         self,

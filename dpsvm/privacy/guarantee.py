@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dpsvm.constraints import real, shown
+from dpsvm.constraints import check_choice, real, shown
 from dpsvm.names import NEIGHBOURING
 from dpsvm.privacy.rounding import check_scale
 
@@ -83,7 +83,4 @@ def check_neighbouring(value: Any, known: tuple[str, ...] = NEIGHBOURING) -> str
     ...
     ValueError: neighbouring must be 'add-remove' or 'replace', got 'remove'
     """
-    if value not in known:
-        wanted = " or ".join(map(repr, known))
-        raise ValueError(f"neighbouring must be {wanted}, got {value!r}")
-    return str(value)
+    return check_choice(value, "neighbouring", known)
