@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dpsvm.cli.files import require_folder
 from dpsvm.cli.layout import line
-from dpsvm.cli.options import Flag, UsageError, help_page, meant, number, one_of, parse, whole
+from dpsvm.cli.options import Flag, UsageError, help_page, meant, one_of, parse, share, whole
 from dpsvm.data import atomic_write, dump_libsvm
 
 Rows = NDArray[np.float64]
@@ -41,7 +41,7 @@ FLAGS = (
         "--split",
         "draw this share of the rows at random for a test file of their own, FILE.t",
         "x",
-        number("a number between 0 and 1", lambda value: 0.0 < value < 1.0),
+        share,
         name="share",
     ),
     Flag("--seed", "of --split, and of the orders of --parties", "n", whole(0), 0),

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from dpsvm._arrays import Array
+from dpsvm.constraints import check_choice, check_positive
 from dpsvm.distributed import agreement as distributed
-from dpsvm.frank_wolfe.checks import check_choice, check_count, check_positive
+from dpsvm.frank_wolfe.checks import check_count
 from dpsvm.frank_wolfe.coordinator import PROBLEMS, Coordinator
 from dpsvm.frank_wolfe.party import Party
 from dpsvm.frank_wolfe.privacy import DistributedCalibration, clip_entries, concentrated_budget

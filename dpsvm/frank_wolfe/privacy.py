@@ -50,7 +50,8 @@ from scipy import sparse
 
 from dpsvm._arrays import Array
 from dpsvm._memory import Remembers
-from dpsvm.frank_wolfe.checks import check_count, check_positive
+from dpsvm.constraints import check_positive
+from dpsvm.frank_wolfe.checks import check_count
 from dpsvm.frank_wolfe.sketches import Sketch
 from dpsvm.privacy.accounting import Event, Pure, ZCdp, calibrate
 from dpsvm.privacy.guarantee import Guarantee, check_delta, check_epsilon

@@ -15,7 +15,7 @@ from dpsvm.admm.sharing.coordinator import Coordinator
 from dpsvm.admm.sharing.party import Party
 from dpsvm.admm.sharing.privacy import BOUNDS, MODES, Calibration, PublicBounds, calibrate
 from dpsvm.admm.sharing.regularisers import PENALTIES, Ball, Box
-from dpsvm.admm.sharing.terms import METHODS, Terms, automatic_rho, check_positive
+from dpsvm.admm.sharing.terms import METHODS, Terms, automatic_rho
 from dpsvm.constraints import Boolean, Instance, Interval, Names, Nothing, Table
 from dpsvm.constraints import check_settings as check_table
 from dpsvm.distributed import agreement as distributed
@@ -32,6 +32,7 @@ from dpsvm.names import PREDICTION_LOSSES
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.release import Price
+from dpsvm.privacy.rounding import check_scale
 
 _RELAXATION = 1.8
 _PRIVATE = ("epsilon", "delta", *BOUNDS, "accountant")
@@ -177,9 +178,9 @@ class Agreement(distributed.Agreement):
 
 
 def _terms(settings: Any, loss: PredictionLoss, parties: int) -> Terms:
-    C = check_positive(settings.C, "C")
+    C = check_scale(settings.C, "C")
     jacobi = settings.method == "jacobi"
-    kappa = None if settings.kappa is None else check_positive(settings.kappa, "kappa")
+    kappa = None if settings.kappa is None else check_scale(settings.kappa, "kappa")
     if jacobi and kappa not in (None, 1.0):
         raise ValueError(f"method='jacobi' is kappa = 1, got kappa = {settings.kappa!r}")
     kappa = 1.0 if jacobi else kappa
@@ -190,7 +191,7 @@ def _terms(settings: Any, loss: PredictionLoss, parties: int) -> Terms:
         relaxation = _RELAXATION if plain else 1.0
     constraint = settings.constraint
     if settings.privacy == "row" and constraint is None and settings.radius is not None:
-        constraint = Ball(check_positive(settings.radius, "radius"))
+        constraint = Ball(check_scale(settings.radius, "radius"))
     rho = settings.rho
     if isinstance(rho, str):
         if rho != "auto":

@@ -34,12 +34,12 @@ import numpy as np
 from dpsvm._arrays import Array
 from dpsvm.admm.sharing.columns import Columns
 from dpsvm.admm.sharing.regularisers import Ball
-from dpsvm.admm.sharing.terms import Terms, check_positive
+from dpsvm.admm.sharing.terms import Terms
 from dpsvm.privacy.accounting import Gaussian, bounds_on_epsilon, epsilon_of, gaussian_mu
 from dpsvm.privacy.guarantee import Guarantee, check_delta, check_epsilon
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.preparation import clip_columns, clip_rows
-from dpsvm.privacy.rounding import OVER, RANGE, UP, on_grid
+from dpsvm.privacy.rounding import OVER, RANGE, UP, check_scale, on_grid
 
 MODES = ("row", "column", "paper")
 """The private modes; "paper" carries no guarantee."""
@@ -186,7 +186,7 @@ class PublicBounds:
                 got = "which is not given" if value is None else f"got {value!r}"
                 raise ValueError(f"privacy={mode!r} {wanted} {name}, {got}")
             if value is not None:
-                found[name] = check_positive(value, name)
+                found[name] = check_scale(value, name)
         return found
 
 
