@@ -2,7 +2,7 @@
 
     name = "lab"
     state = "state"                  # folder of snapshots, answers, noise keys and models
-    private = true                   # refuse runs without a guarantee, joint predictions included
+    allow = "not private"            # runs without a guarantee too, joint predictions included
 
     [data]
     file = "lab.csv"                 # CSV with a line of names, or LIBSVM text
@@ -14,11 +14,17 @@
     [predict]
     file = "new.csv"                 # samples for joint predictions, in the same columns
 
+    [consent]                        # without it the site takes part in nothing
+    approver = "approver.pub"        # whose consents count; the key itself is elsewhere
+    folder = "consents"              # where they are; default: consents in the state folder
+
     [bounds]                         # what a private job must say, or it is refused
     data_norm = 1.0
 
     [budget]
-    ledger = "ledger.json"           # of dpsvm budget create; a run that is private needs one
+    ledger = "ledger.json"           # of dpsvm budget create
+
+Without ``allow`` the site takes part in private runs only, and needs bounds and a ledger for them.
 
 Sites with the same samples are told by a digest of their ordered ids under the salt. This is not
 private set intersection: it finds no common subset, and whoever has the salt can test a guessed
@@ -32,22 +38,29 @@ Paths are relative to the file. Of LIBSVM text ``columns`` are pairs of first an
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from dpsvm._renamed import SHARING, check_names
+from dpsvm.federation.consent import APPROVER, Clock, Consent, utc_now
 from dpsvm.federation.coordinator import Coordinator
+from dpsvm.federation.custody import COORDINATOR, PARTY
 from dpsvm.federation.job import Job, check_keys, check_name, read_toml, told_where
+from dpsvm.federation.journal import Journal
+from dpsvm.federation.keys import PublicKey, SigningKey
 from dpsvm.federation.models import load_model
 from dpsvm.federation.party import Party
 from dpsvm.federation.site import Refusal, Site
-from dpsvm.federation.store import Phase, RunFolder, StoreError, no_phase
+from dpsvm.federation.store import Phase, RunFolder, Store, StoreError, no_phase
 from dpsvm.federation.tables import Source, Table
 from dpsvm.privacy.accountant import BudgetAccountant
+
+_NOT_PRIVATE = "not private"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +74,9 @@ class SiteConfig:
     salt: str = ""
     bounds: Mapping[str, float] = field(default_factory=dict)
     ledger: Path | None = None
-    private: bool = False
+    private: bool = True  # whether it takes part in nothing without a guarantee
+    approver: Path | None = None  # the file of the public key
+    consents: Path | None = None  # a folder, if not that in the state
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> SiteConfig:
@@ -72,15 +87,23 @@ class SiteConfig:
 
     @classmethod
     def _of(cls, content: Mapping[str, Any], folder: Path) -> SiteConfig:
-        known = {"name", "state", "private", "data", "predict", "bounds", "budget"}
+        known = {"name", "state", "allow", "data", "predict", "consent", "bounds", "budget"}
+        if "private" in content:
+            raise ValueError(
+                "'private' is gone: a site takes part in private runs only unless it says "
+                f"allow = {_NOT_PRIVATE!r}"
+            )
         check_keys(content, known, {"name", "state"})
-        for name in ("data", "predict", "bounds", "budget"):
+        for name in ("data", "predict", "consent", "bounds", "budget"):
             if not isinstance(content.get(name, {}), dict):
                 raise ValueError(f"[{name}] must be a table, got {content[name]!r}")
         data, budget = dict(content.get("data", {})), content.get("budget", {})
-        private = content.get("private", False)
-        if type(private) is not bool:
-            raise ValueError(f"private must be true or false, got {private!r}")
+        allow, consent = content.get("allow"), content.get("consent", {})
+        if allow not in (None, _NOT_PRIVATE):
+            raise ValueError(f"allow can be {_NOT_PRIVATE!r} only, got {allow!r}")
+        if "consent" in content:
+            with told_where("[consent]"):
+                check_keys(consent, {"approver", "folder"}, {"approver"})
         salt = _salt(data, folder)
         if "budget" in content:
             with told_where("[budget]"):
@@ -104,32 +127,90 @@ class SiteConfig:
             salt=salt,
             bounds=bounds,
             ledger=folder / _text(budget["ledger"], "ledger") if budget else None,
-            private=private,
+            private=allow is None,
+            approver=folder / _text(consent["approver"], "approver") if consent else None,
+            consents=folder / _text(consent["folder"], "folder") if "folder" in consent else None,
         )
 
-    def party(self, job: Job, *, phase: Phase = no_phase) -> Party:
-        """The party of this site; its data are read and its ledger is opened."""
-        site = self.member(job)
-        store = RunFolder(self.state / "party", job.run)
-        try:
-            return Party(job, site, store, phase=phase)
-        except BaseException:
-            store.close()
-            raise
+    def party(
+        self,
+        job: Job,
+        *,
+        phase: Phase = no_phase,
+        clock: Clock = utc_now,
+        store: Store | None = None,
+    ) -> Party:
+        """The party of this site, if it has agreed: its data are read and its ledger is opened.
 
-    def coordinator(self, job: Job, *, dry: bool = False, phase: Phase = no_phase) -> Coordinator:
+        store : where it keeps the run, if not in its state
+        """
+        journal = Journal(self.state, job, PARTY, clock)
+        with journal.noting():
+            consent, identity = self.consent_to(job, clock()), self.identity()
+            site = replace(self.member(job), identity=identity, **_approved(consent, identity))
+            with _held(RunFolder(self.state / PARTY, job.run) if store is None else store) as held:
+                return Party(job, site, held, phase=phase, clock=clock, journal=journal)
+
+    def coordinator(
+        self,
+        job: Job,
+        *,
+        dry: bool = False,
+        phase: Phase = no_phase,
+        clock: Clock = utc_now,
+        store: Store | None = None,
+    ) -> Coordinator:
         """The coordinator, at the site of the label owner; of a network, at any."""
-        site = self.owner(job)
-        store = RunFolder(self.state / "coordinator", job.run)
-        try:
-            return Coordinator(job, site, store, dry=dry, phase=phase)
-        except BaseException:
-            store.close()
-            raise
+        journal = Journal(self.state, job, COORDINATOR, clock)
+        with journal.noting():
+            consent, identity = self.consent_to(job, clock()), self.identity()
+            site = replace(self.owner(job), identity=identity, **_approved(consent, identity))
+            here = self.state / COORDINATOR
+            with _held(RunFolder(here, job.run) if store is None else store) as held:
+                return Coordinator(
+                    job, site, held, dry=dry, phase=phase, clock=clock, journal=journal
+                )
+
+    def consent_to(self, job: Job, now: datetime, *, notes: bool = True) -> Consent:
+        """What it has agreed to, or a Refusal.
+
+        notes : whether a count of revocations is kept
+        """
+        key, seen = self.approver_key(), self.state / "revocations"
+        return Consent.load(self.consent_folder, job, self.name, key, now, seen=seen, notes=notes)
+
+    @property
+    def consent_folder(self) -> Path:
+        """Where its consents are."""
+        return self.state / "consents" if self.consents is None else self.consents
+
+    @property
+    def key_file(self) -> Path:
+        """Where its own key is."""
+        return self.state / "site.key"
+
+    def approver_key(self) -> PublicKey:
+        """By which it knows its approver: from its own file, and from nowhere else."""
+        if self.approver is None:
+            raise Refusal(f"{self.name} names no approver in [consent], and so can approve nothing")
+        found = PublicKey.load(self.approver)
+        if found.name != APPROVER:
+            raise ValueError(f"{self.approver}: the key of {found.name!r}, not of an approver")
+        return found
+
+    def identity(self) -> SigningKey:
+        """Its own key; never the approver's."""
+        if not self.key_file.exists():
+            raise Refusal(f"{self.name} has no key of its own: dpsvm federation keys makes one")
+        found = SigningKey.load(self.key_file, self.name)
+        if self.approver is not None and found.public.key == self.approver_key().key:
+            raise Refusal(f"the key of {self.name} is its approver's: it needs one of its own")
+        return found
 
     def member(self, job: Job) -> Site:
         """What it brings as a party of the job."""
         self.check(job)
+        self.check_private(job)
         job.place(self.name)
         return self.site(job, labels=job.algorithm == "network")
 
@@ -165,6 +246,18 @@ class SiteConfig:
                     f"{self.name} agreed to {name} = {value:g}, and run {job.run} says "
                     f"{'nothing of it' if said is None else repr(said)}"
                 )
+
+    def check_private(self, job: Job) -> None:
+        """Refuse to be a party without what a site needs that takes part in private runs only."""
+        if not self.private or job.algorithm == "predict":
+            return
+        missing = [] if self.bounds else ["[bounds]"]
+        missing += [] if self.ledger is not None else ["a [budget] ledger"]
+        if missing:
+            raise Refusal(
+                f"{self.name} takes part in private runs only, and has no "
+                f"{' and no '.join(missing)} for them"
+            )
 
     def _site(self, job: Job, table: Table, model: dict[str, Any] | None) -> Site:
         if job.ids and job.algorithm != "network" and table.ids is None:
@@ -250,6 +343,21 @@ class SiteConfig:
         run = check_name(job.settings.get("model"), "settings: model, the run that predicts,")
         path = self.state / role / run / name
         return load_model(path.read_text(encoding="utf-8"), str(path)) if path.is_file() else None
+
+
+def _approved(consent: Consent, identity: SigningKey) -> dict[str, Any]:
+    known = {**consent.known, identity.name: identity.public}
+    return {"known": known, "consent": consent}
+
+
+@contextmanager
+def _held(store: Store) -> Iterator[Store]:
+    """A store that others may have again if what is made of it fails."""
+    try:
+        yield store
+    except BaseException:
+        store.close()
+        raise
 
 
 def _text(value: Any, name: str) -> str:

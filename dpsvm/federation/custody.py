@@ -9,7 +9,7 @@ from dpsvm.federation.job import Job
 from dpsvm.federation.site import Refusal, Site
 from dpsvm.federation.store import Store, StoreError
 from dpsvm.privacy.accountant import Charge
-from dpsvm.privacy.accounting import Event
+from dpsvm.privacy.accounting import Event, epsilon_of
 from dpsvm.privacy.release import Price
 from dpsvm.privacy.stream import SecretStream
 
@@ -77,11 +77,21 @@ class Custody:
         """Refuse a run that the budget does not cover, or a site's data do not take part in."""
         if price is None and self.role == PARTY and self.site.private:
             raise Refusal(f"{self.site.name} takes part in private runs only")
+        if self.site.consent is not None and (price is not None or self.role == PARTY):
+            self.site.consent.require_price(price, self._total(price))
         if price is None or self.charges:
             return
         if self.site.ledger is None:
             raise Refusal(f"this is a private run, and {self.site.name} has no ledger to charge")
         self.site.ledger.check(price.event, neighbouring=price.guarantee.neighbouring)
+
+    def _total(self, price: Price | None) -> float | None:
+        """The epsilon of the whole ledger, this run with it."""
+        ledger = self.site.ledger
+        if ledger is None:
+            return None
+        events = [one.event for one in ledger.charges]
+        return epsilon_of([*events, *self.due(price)], ledger.total().delta)
 
     def pay(self, price: Price | None) -> None:
         """Charge the run, unless it was charged for this key: then that pays for it."""
