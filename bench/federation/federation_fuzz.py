@@ -129,7 +129,8 @@ def _recorded(party: Party, parties: list[Party], coordinator: Coordinator) -> l
         def make() -> Party:
             store = MemoryStore(key, kept)
             ledger: Any = _Endless(charges, kept is not None)
-            return Party(party.job, replace(party.site, ledger=ledger), store)
+            site = replace(party.site, ledger=ledger, consent=None)
+            return Party(party.job, site, store)
 
         return make
 

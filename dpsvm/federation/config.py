@@ -177,7 +177,11 @@ class SiteConfig:
         notes : whether a count of revocations is kept
         """
         key, seen = self.approver_key(), self.state / "revocations"
-        return Consent.load(self.consent_folder, job, self.name, key, now, seen=seen, notes=notes)
+        folder = self.consent_folder
+        found = Consent.load(folder, job, self.name, key, now, seen=seen, notes=notes)
+        if found.not_private and self.private:
+            raise Refusal(f"{self.name} takes part in private runs only")
+        return found
 
     @property
     def consent_folder(self) -> Path:
@@ -252,7 +256,7 @@ class SiteConfig:
         if not self.private or job.algorithm == "predict":
             return
         missing = [] if self.bounds else ["[bounds]"]
-        missing += [] if self.ledger is not None else ["a [budget] ledger"]
+        missing += [] if self.ledger is not None else ["ledger"]
         if missing:
             raise Refusal(
                 f"{self.name} takes part in private runs only, and has no "
