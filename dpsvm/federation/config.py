@@ -41,18 +41,17 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from dpsvm._renamed import SHARING, check_names
-from dpsvm.federation.consent import APPROVER, Clock, Consent, utc_now
+from dpsvm.federation.approving import Approving, approved
+from dpsvm.federation.consent import Clock, utc_now
 from dpsvm.federation.coordinator import Coordinator
 from dpsvm.federation.custody import COORDINATOR, PARTY
 from dpsvm.federation.job import Job, check_keys, check_name, read_toml, told_where
 from dpsvm.federation.journal import Journal
-from dpsvm.federation.keys import PublicKey, SigningKey
 from dpsvm.federation.models import load_model
 from dpsvm.federation.party import Party
 from dpsvm.federation.site import Refusal, Site
@@ -64,19 +63,14 @@ _NOT_PRIVATE = "not private"
 
 
 @dataclass(frozen=True, kw_only=True)
-class SiteConfig:
+class SiteConfig(Approving):
     """What the file of a site says."""
 
-    name: str
-    state: Path
     source: Source | None = None
     predict: Source | None = None
     salt: str = ""
     bounds: Mapping[str, float] = field(default_factory=dict)
     ledger: Path | None = None
-    private: bool = True  # whether it takes part in nothing without a guarantee
-    approver: Path | None = None  # the file of the public key
-    consents: Path | None = None  # a folder, if not that in the state
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> SiteConfig:
@@ -146,8 +140,8 @@ class SiteConfig:
         """
         journal = Journal(self.state, job, PARTY, clock)
         with journal.noting():
-            consent, identity = self.consent_to(job, clock()), self.identity()
-            site = replace(self.member(job), identity=identity, **_approved(consent, identity))
+            agreed = self.approval(job, clock())
+            site = approved(self.member(job), *agreed)
             with _held(RunFolder(self.state / PARTY, job.run) if store is None else store) as held:
                 return Party(job, site, held, phase=phase, clock=clock, journal=journal)
 
@@ -163,53 +157,13 @@ class SiteConfig:
         """The coordinator, at the site of the label owner; of a network, at any."""
         journal = Journal(self.state, job, COORDINATOR, clock)
         with journal.noting():
-            consent, identity = self.consent_to(job, clock()), self.identity()
-            site = replace(self.owner(job), identity=identity, **_approved(consent, identity))
+            agreed = self.approval(job, clock())
+            site = approved(self.owner(job), *agreed)
             here = self.state / COORDINATOR
             with _held(RunFolder(here, job.run) if store is None else store) as held:
                 return Coordinator(
                     job, site, held, dry=dry, phase=phase, clock=clock, journal=journal
                 )
-
-    def consent_to(self, job: Job, now: datetime, *, notes: bool = True) -> Consent:
-        """What it has agreed to, or a Refusal.
-
-        notes : whether a count of revocations is kept
-        """
-        key, seen = self.approver_key(), self.state / "revocations"
-        folder = self.consent_folder
-        found = Consent.load(folder, job, self.name, key, now, seen=seen, notes=notes)
-        if found.not_private and self.private:
-            raise Refusal(f"{self.name} takes part in private runs only")
-        return found
-
-    @property
-    def consent_folder(self) -> Path:
-        """Where its consents are."""
-        return self.state / "consents" if self.consents is None else self.consents
-
-    @property
-    def key_file(self) -> Path:
-        """Where its own key is."""
-        return self.state / "site.key"
-
-    def approver_key(self) -> PublicKey:
-        """By which it knows its approver: from its own file, and from nowhere else."""
-        if self.approver is None:
-            raise Refusal(f"{self.name} names no approver in [consent], and so can approve nothing")
-        found = PublicKey.load(self.approver)
-        if found.name != APPROVER:
-            raise ValueError(f"{self.approver}: the key of {found.name!r}, not of an approver")
-        return found
-
-    def identity(self) -> SigningKey:
-        """Its own key; never the approver's."""
-        if not self.key_file.exists():
-            raise Refusal(f"{self.name} has no key of its own: dpsvm federation keys makes one")
-        found = SigningKey.load(self.key_file, self.name)
-        if self.approver is not None and found.public.key == self.approver_key().key:
-            raise Refusal(f"the key of {self.name} is its approver's: it needs one of its own")
-        return found
 
     def member(self, job: Job) -> Site:
         """What it brings as a party of the job."""
@@ -347,11 +301,6 @@ class SiteConfig:
         run = check_name(job.settings.get("model"), "settings: model, the run that predicts,")
         path = self.state / role / run / name
         return load_model(path.read_text(encoding="utf-8"), str(path)) if path.is_file() else None
-
-
-def _approved(consent: Consent, identity: SigningKey) -> dict[str, Any]:
-    known = {**consent.known, identity.name: identity.public}
-    return {"known": known, "consent": consent}
 
 
 @contextmanager

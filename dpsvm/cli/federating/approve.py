@@ -68,8 +68,10 @@ def _approve(
         total=None if most is None else _total(site, most, total_epsilon),
         not_private=not review.private,
     )
+    old = _earlier(job, site, signer)
     print("\n".join(line(label, text) for label, text in review.lines()))
-    _take_back_others(job, site, consent, signer)
+    if old is not None and old.digest != consent.digest:
+        Revocations(site.consent_folder, site.name, signer.public).add(old.digest, signer)
     path = write_consent(site.consent_folder, job, consent, signer)
     print("\n".join(["", *_consent_lines(consent), line("written", path)]))
 
@@ -109,20 +111,18 @@ def _total(site: SiteConfig, most: float, given: float | None) -> float:
     return budget if math.isfinite(budget) else spent + most
 
 
-def _take_back_others(job: Job, site: SiteConfig, consent: Consent, key: SigningKey) -> None:
-    """An earlier consent to the same terms does not hold beside the new one."""
-    listed = Revocations(site.consent_folder, site.name, key.public)
+def _earlier(job: Job, site: SiteConfig, key: SigningKey) -> Consent | None:
+    """An earlier consent to the same terms; refused if they were taken back for good."""
     try:
-        old = Consent.load(site.consent_folder, job, site.name, key.public, consent.issued)
+        return Consent.load(site.consent_folder, job, site.name, key.public, utc_now())
     except Refusal:
+        listed = Revocations(site.consent_folder, site.name, key.public)
         if job.digest in listed.read():
             raise Refusal(
                 f"{site.name} has taken back its consent to these terms of run {job.run} for good: "
                 "another run needs another name"
             ) from None
-        return
-    if old.digest != consent.digest:
-        listed.add(old.digest, key)
+        return None
 
 
 def _consent_lines(consent: Consent) -> list[str]:
