@@ -47,7 +47,7 @@ from typing import Any
 
 from dpsvm._renamed import SHARING, check_names
 from dpsvm.federation.approving import Approving, approved
-from dpsvm.federation.consent import Clock, utc_now
+from dpsvm.federation.consent import WITHOUT_DATA, Clock, utc_now
 from dpsvm.federation.coordinator import Coordinator
 from dpsvm.federation.custody import COORDINATOR, PARTY
 from dpsvm.federation.job import Job, check_keys, check_name, read_toml, told_where
@@ -207,7 +207,7 @@ class SiteConfig(Approving):
 
     def check_private(self, job: Job) -> None:
         """Refuse to be a party without what a site needs that takes part in private runs only."""
-        if not self.private or job.algorithm == "predict":
+        if not self.private or job.algorithm in ("predict", WITHOUT_DATA):
             return
         missing = [] if self.bounds else ["[bounds]"]
         missing += [] if self.ledger is not None else ["ledger"]

@@ -29,6 +29,9 @@ Clock = Callable[[], datetime]
 APPROVER = "approver"
 """The name in the file of an approver's public key: no site's own key can be taken for one."""
 
+WITHOUT_DATA = "align"
+"""The algorithm that looks at ids alone, which no guarantee here is about."""
+
 _PURPOSE = "dpsvm consent"
 _VERSION = 1
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
@@ -210,7 +213,7 @@ class Consent:
         total : the epsilon of the whole ledger, the run with it; None without one
         """
         if price is None:
-            if not self.not_private:
+            if not self.not_private and self.algorithm != WITHOUT_DATA:
                 raise Refusal(f"{self.site} has agreed to private runs only")
             return
         asked = price.guarantee.epsilon

@@ -112,7 +112,7 @@ class Party:
         """The answer to a message, or a refusal that says why there is none."""
         self.refused = None
         try:
-            if self.site.consent is not None:
+            if self.site.consent is not None and message.kind != "stop":
                 self.site.consent.require(self._clock())
             if self._halfway:
                 self.restore()

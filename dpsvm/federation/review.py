@@ -15,7 +15,7 @@ from typing import Any
 
 from dpsvm._streams import open_text
 from dpsvm.federation.config import SiteConfig
-from dpsvm.federation.consent import others_of
+from dpsvm.federation.consent import WITHOUT_DATA, others_of
 from dpsvm.federation.job import Job
 from dpsvm.federation.members import Shape, agreement_of, settings_of_job
 from dpsvm.federation.messages import FIELDS
@@ -29,13 +29,16 @@ Told = tuple[str, str]
 
 MEANING = {
     "hello": "who it is, how many rows and columns it has, the salted digest of all its ordered "
-    "sample ids, how far it is in the run, and the epsilon left in its ledger",
+    "sample ids, how far it is in the run, the epsilon left in its ledger, and, where that is so, "
+    "signatures of a key of this run and of its ledger",
     "ready": "that it would begin, or has begun",
     "contribution": "a number for every row: its columns times its own weights",
     "masked": "the same numbers under masks, which only the sum over all parties has not",
     "iterate": "all of its weights as they are after the round",
     "proposal": "which of its columns it would take and with which sign, and a sketch of that "
     "column when it is first taken",
+    "matched": "how many sample ids it has, as points of a curve that hide them under its own key",
+    "aligned": "that it has found the common samples, and how many they are",
     "score": "a number for every new sample: its columns times its weights",
     "ended": "that it has ended the run",
     "stopped": "that it has stopped",
@@ -45,11 +48,25 @@ MEANING = {
     "explained of the labels",
     "ask": "a question for scores; in a Frank-Wolfe model with the weights of the party's columns",
     "neighbours": "the weights of a node's neighbours",
+    "match": "how many sample ids the label owner has, hidden in the same way",
 }
 """What every kind of message tells that can leave a site, as a party or as the coordinator."""
 
-_ROUNDS = {"sharing": "contribution", "network": "iterate", "frank-wolfe": "proposal"}
-_ASKS = {"sharing": "price", "network": "neighbours", "frank-wolfe": "query", "predict": "ask"}
+_SUMMED = ("sharing", "predict")
+_ANSWERS = {
+    "sharing": "contribution",
+    "network": "iterate",
+    "frank-wolfe": "proposal",
+    "predict": "score",
+    "align": "matched",
+}
+_ASKS = {
+    "sharing": "price",
+    "network": "neighbours",
+    "frank-wolfe": "query",
+    "predict": "ask",
+    "align": "match",
+}
 
 SPACE = (
     "the joint column space of all parties, exactly, within about as many rounds as there are "
@@ -106,9 +123,14 @@ class Review:
         return self.site.name == self.job.label_owner
 
     @property
+    def of_ids(self) -> bool:
+        """Whether it looks at sample ids alone."""
+        return self.job.algorithm == WITHOUT_DATA
+
+    @property
     def private(self) -> bool:
         """Whether the run has a guarantee."""
-        if self.job.algorithm == "predict":
+        if self.job.algorithm in ("predict", WITHOUT_DATA):
             return False
         name = "epsilon" if self.job.algorithm == "frank-wolfe" else "privacy"
         return self.job.settings.get(name) is not None
@@ -142,11 +164,17 @@ class Review:
         yield "to whom", self._receiver()
         if self.takes_part:
             yield "leaves once", _of("hello")
-            kind = _ROUNDS.get(self.job.algorithm, "score")
-            yield "leaves each round", f"{_of(kind)}; {self._masks()}"
+            yield "leaves each round", f"{_of(self._answer())}; {self._masks()}"
             yield "how often", f"in at most {rounds} rounds{self._amount(rounds)}"
         if self.coordinates:
             yield "sent as coordinator", f"{_of(_ASKS[self.job.algorithm])}; in each round"
+
+    def _answer(self) -> str:
+        """The kind of what it answers with."""
+        if self.job.algorithm in _SUMMED and self.job.sums == "masked" and "masked" in FIELDS:
+            return "masked"
+        kind = _ANSWERS[self.job.algorithm]
+        return kind if kind in FIELDS else "contribution"
 
     def _receiver(self) -> str:
         if self.job.algorithm == "network":
@@ -160,14 +188,16 @@ class Review:
         return f"{told}; whoever runs the engine between them may count bytes"
 
     def _masks(self) -> str:
-        if self.job.algorithm not in ("sharing", "predict"):
+        if self.of_ids:
+            return "no id leaves, and no hash of one that guesses could be tried against"
+        if self.job.algorithm not in _SUMMED:
             return "the coordinator sees what each party sends"
         if self.job.sums == "open":
             return "the coordinator sees the numbers of each party"
         return "masked, so that the coordinator learns the sum over the parties and no part of it"
 
     def _amount(self, rounds: int) -> str:
-        if self.job.algorithm in ("sharing", "predict"):
+        if self.job.algorithm in _SUMMED:
             if self.rows is None:
                 return ": a number for each row in each"
             return f": {self.rows} numbers in each, {self.rows * rounds} in all"
@@ -177,7 +207,8 @@ class Review:
 
     def _guaranteed(self) -> Iterator[Told]:
         if not self.private:
-            yield "guarantee", "none: this run is not private, and adds no noise"
+            told = "looks at sample ids alone" if self.of_ids else "is not private"
+            yield "guarantee", f"none: this run {told}, and adds no noise"
             return
         agreed = self._agreed()
         guarantee = None if agreed is None or agreed.price is None else agreed.price.guarantee
@@ -228,13 +259,20 @@ class Review:
             yield from self._of_labels()
             return
         yield label, self._open_words()
-        if self.job.algorithm in ("sharing", "predict"):
+        if self.job.algorithm in _SUMMED:
             yield "", self._parts_words()
         yield from self._of_labels()
 
     def _open_words(self) -> str:
         if self.job.algorithm == "sharing":
             return f"whoever coordinates learns {SPACE}. Nothing but noise prevents it"
+        if self.of_ids:
+            return (
+                "how many ids each site has and how many are common, by all sites; by the label "
+                "owner, for each party, which of its own samples that party has; by each party, "
+                "which of its samples all sites have. A site that puts guessed ids among its own "
+                "learns which of them others have"
+            )
         if self.job.algorithm == "predict":
             return (
                 "the scores of all samples, without noise, which no guarantee of the training "
@@ -272,7 +310,7 @@ class Review:
         )
 
     def _of_labels(self) -> Iterator[Told]:
-        if not self.coordinates or self.job.algorithm in ("network", "predict"):
+        if not self.coordinates or self.job.algorithm in ("network", "predict", WITHOUT_DATA):
             return
         agreed = self._agreed() if self.private else None
         if agreed is not None and agreed.lead_price is not None:

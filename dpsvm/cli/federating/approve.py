@@ -66,7 +66,7 @@ def _approve(
         expires=until,
         epsilon=most,
         total=None if most is None else _total(site, most, total_epsilon),
-        not_private=not review.private,
+        not_private=not review.private and not review.of_ids,
     )
     old = _earlier(job, site, signer)
     print("\n".join(line(label, text) for label, text in review.lines()))
@@ -79,7 +79,7 @@ def _approve(
 def _require_allowed(review: Review) -> None:
     """Refuse what the site itself would refuse: it is told now and not in the run."""
     job, site = review.job, review.site
-    if not review.private and site.private:
+    if not review.private and not review.of_ids and site.private:
         raise Refusal(
             f"run {job.run} is not private, and {site.name} takes part in private runs only "
             'unless its file says allow = "not private"'
