@@ -20,11 +20,12 @@ from bench.federation.sites import APPROVING, approve_all, key_of
 from dpsvm.federation import FIELDS, InProcessRunner, Job, MemoryStore, Message, Party, Refusal
 from dpsvm.federation.config import SiteConfig
 from dpsvm.federation.consent import Consent, consent_path, others_of, write_consent
+from dpsvm.federation.facts import MEANING
 from dpsvm.federation.journal import FILE as JOURNAL
 from dpsvm.federation.journal import Journal
 from dpsvm.federation.keys import PublicKey, SigningKey, introduce
 from dpsvm.federation.messages import FROM_PARTY, VERSION
-from dpsvm.federation.review import MEANING, Review
+from dpsvm.federation.review import Review
 from dpsvm.federation.revocations import FILE, Revocations
 from dpsvm.federation.site import Site
 from dpsvm.federation.store import StoreError
