@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 from commands import refusal, start
 
+from bench.federation.sites import approve_all
 from dpsvm.admm import SharingADMMClassifier
 from dpsvm.cli import main
 from dpsvm.cli.federating import nvflare, run_mpi, simulate
@@ -39,6 +40,7 @@ SITES = ["office.toml", "shop.toml", "lab.toml", "ward.toml"]
 JOB = {"run": "heart", "algorithm": "sharing", "parties": PARTIES, "label_owner": "office"}
 JOB["sums"] = "open"
 OPEN = {"loss": "logistic", "lam": 0.1, "rounds": 9}
+APPROVED = {"allow": "not private", "consent": {"approver": "approver.pub"}}
 PRIVATE = {"loss": "logistic", "rounds": 5, "privacy": "row", "epsilon": 2.0, "delta": 1e-5}
 PRIVATE |= {"data_norm": 1.0, "radius": 1.0, "target_bound": 2.0}
 
@@ -97,7 +99,8 @@ def build() -> None:
         site = {"name": name, "state": f"state-{name}", "data": data}
         site["predict"] = {"file": f"{name}-new.csv"}
         BudgetAccountant(3.0, 1e-5, neighbouring="row", path=f"{name}.ledger", create=True)
-        write_toml(f"{name}.toml", site | {"budget": {"ledger": f"{name}.ledger"}})
+        site |= APPROVED | {"budget": {"ledger": f"{name}.ledger"}}
+        write_toml(f"{name}.toml", site)
     write_job()
 
 
@@ -109,13 +112,23 @@ def fix_noise(run: str) -> None:
             (where / "noise.key").write_bytes(bytes([number]) * 32)
 
 
+def approve(*words: str) -> None:
+    """What a command is about to run, at all sites that can be read."""
+    if words[:1] and words[0] in ("simulate", "resume", "predict"):
+        files = [word for word in words[1:] if word.endswith(".toml")]
+        with contextlib.suppress(ValueError, OSError, IndexError):
+            approve_all(Job.load(files[0]), files[1:])
+
+
 def federation(*words: str) -> int:
+    approve(*words)
     return main(["federation", *words])
 
 
 def refused(capsys, *words: str) -> str:
     """The one line on standard error of a command that does nothing."""
     capsys.readouterr()
+    approve(*words)
     return refusal(capsys, "federation", *words)
 
 
@@ -286,7 +299,8 @@ def network_files() -> list[str]:
         write_csv(f"{name}.csv", ["a", "b", "c", "y"], rows)
         write_csv(f"{name}-new.csv", ["c", "a", "b"], [[x[2], x[0], x[1]] for x in X.tolist()])
         site = {"name": name, "state": f"state-{name}", "predict": {"file": f"{name}-new.csv"}}
-        write_toml(f"{name}.toml", site | {"data": {"file": f"{name}.csv", "label": "y"}})
+        site |= APPROVED | {"data": {"file": f"{name}.csv", "label": "y"}}
+        write_toml(f"{name}.toml", site)
     settings = {"classes": [0, 1], "data_norm": 1.5, "constant": 0.5, "rounds": 41}
     settings |= {"C": 20.0, "lam": 0.1}
     content = {"run": "net", "algorithm": "network", "parties": PARTIES, "settings": settings}
@@ -476,6 +490,7 @@ def test_ctrl_c_ends_a_real_process_and_tells_how_to_go_on(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     write_job(settings=OPEN | {"rounds": 1_000_000})
+    approve("simulate", "job.toml", *SITES)
     process = start("federation", "simulate", "job.toml", *SITES)
     while not Path("state-lab/party/heart/snapshot").exists():
         assert process.poll() is None
@@ -653,6 +668,7 @@ def test_a_simulation_shows_its_progress_on_a_terminal_alone() -> None:
     pty = pytest.importorskip("pty", reason="needs a POSIX terminal")
     pytest.importorskip("rich")
     terminal, theirs = pty.openpty()
+    approve("simulate", "job.toml", *SITES)
     with start("federation", "simulate", "job.toml", *SITES, stderr=theirs) as process:
         os.close(theirs)
         shown = b""
@@ -959,6 +975,8 @@ def test_other_terms_versions_and_runs_are_refused() -> None:
     """What files cannot show: each site has been given a job of its own."""
     cast = Cast.load(["job.toml", *SITES], "")
     other = Job("heart", "sharing", tuple(PARTIES), "office", OPEN | {"rounds": 8})
+    for terms in (cast.job, other):
+        approve_all(terms, SITES)
     coordinator = cast.coordinator.coordinator(cast.job)
     jobs = [cast.job, other, cast.job]
     parties = [site.party(job) for site, job in zip(cast.parties, jobs, strict=True)]

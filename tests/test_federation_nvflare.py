@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from benches import report_of
 
+from bench.federation.sites import approve_all
 from dpsvm.federation import (
     Coordinator,
     InProcessRunner,
@@ -106,9 +107,10 @@ class Place:
         (folder / "local").mkdir()
         (folder / "local" / "dpsvm.toml").write_text('site = "../site.toml"')
         (folder / "site.toml").write_text(
-            'name = "lab"\nstate = "state"\n[data]\nfile = "lab.csv"\n'
-            '[budget]\nledger = "ledger.json"\n'
+            'name = "lab"\nstate = "state"\nallow = "not private"\n[data]\nfile = "lab.csv"\n'
+            '[consent]\napprover = "approver.pub"\n[budget]\nledger = "ledger.json"\n'
         )
+        approve_all(JOB, [folder / "site.toml"])
         (folder / "lab.csv").write_text("crp\n0.5\n-0.5\n")
         context = FLContext()
         for method in ("get_engine", "get_workspace"):
@@ -170,6 +172,20 @@ def test_what_is_wrong_at_a_site_is_told_without_its_files(
     assert "'secret'" in caplog.text
     (tmp_path / "local" / "dpsvm.toml").unlink()
     assert place.greet().text("reason") == "lab cannot take part: its own log says why"
+
+
+@needs_nvflare
+def test_a_job_that_nobody_approved_is_refused_and_noted(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    budget(tmp_path)
+    for path in (tmp_path / "state" / "consents").iterdir():
+        path.unlink()
+    told = place.greet()
+    assert told.kind == "refusal"
+    assert told.text("reason") == "lab has not approved these terms of run heart-1"
+    [line] = (tmp_path / "state" / "journal.jsonl").read_text().splitlines()
+    assert "has not approved these terms" in json.loads(line)["refused"]
+    assert not (tmp_path / "state" / "party").exists()
 
 
 @needs_nvflare

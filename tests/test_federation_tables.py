@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from bench.federation.sites import approve_all
 from dpsvm.federation import (
     Job,
     MemoryStore,
@@ -250,7 +251,12 @@ def full_site(**data: Any) -> SiteConfig:
     salt.write_text("a salt of sixteen characters or more")
     content = {"file": "lab.csv", "id": "patient", "label": "state", "salt_file": str(salt)} | data
     lines = [f"{name} = {json.dumps(value)}" for name, value in content.items()]
-    return site("\n".join(['name = "lab"', 'state = "state"', "[data]", *lines]))
+    head = ['name = "lab"', 'state = "state"', 'allow = "not private"']
+    consent = ["[consent]", 'approver = "approver.pub"']
+    return site("\n".join([*head, *consent, "[data]", *lines]))
+
+
+OPEN = "name = 'lab'\nstate = 's'\nallow = 'not private'"
 
 
 def job(**more: Any) -> Job:
@@ -298,13 +304,18 @@ def test_a_site_file_is_checked(text: str, told: str) -> None:
 
 
 def test_a_site_can_refuse_all_that_is_not_private() -> None:
-    text = "name = 'lab'\nstate = 's'\nprivate = true\n[data]\nfile = 'lab.csv'\nlabel = 'state'"
+    text = "name = 'lab'\nstate = 's'\n[data]\nfile = 'lab.csv'\nlabel = 'state'"
     member = site(text + "\ncolumns = ['age']").site(job(ids=False), labels=False)
     party = Party(job(ids=False), member, MemoryStore())
     begin = Message("r", 0, "begin", {"sizes": np.array([1])}, {"rows": 3})
     assert party.handle(begin).text("reason") == "lab takes part in private runs only"
-    with pytest.raises(ValueError, match="private must be true or false, got 'yes'"):
-        site("name = 'lab'\nstate = 's'\nprivate = 'yes'")
+    missing = r"lab takes part in private runs only, and has no \[bounds\] and no ledger"
+    with pytest.raises(Refusal, match=missing):
+        site(text).member(job(ids=False))
+    with pytest.raises(ValueError, match="allow can be 'not private' only, got 'all'"):
+        site("name = 'lab'\nstate = 's'\nallow = 'all'")
+    with pytest.raises(ValueError, match=r"'private' is gone: .* allow = 'not private'"):
+        site("name = 'lab'\nstate = 's'\nprivate = true")
 
 
 def test_ids_without_a_salt_are_refused() -> None:
@@ -327,7 +338,7 @@ def test_a_salt_is_long_and_stays_out_of_the_settings() -> None:
 
 def test_what_a_job_asks_of_a_site_must_be_there() -> None:
     with pytest.raises(Refusal, match=r"lab has no \[data\]"):
-        site("name = 'lab'\nstate = 's'").member(job())
+        site(OPEN).member(job())
     keep_model({"weights": [1.0, 2.0], "features": ["age", "bmi"]})
     prediction = job(algorithm="predict", settings={"model": "old"})
     with pytest.raises(Refusal, match=r"lab has no \[predict\]"):
@@ -336,7 +347,7 @@ def test_what_a_job_asks_of_a_site_must_be_there() -> None:
         full_site().member(job(parties=("a", "b"), label_owner="a"))
     with pytest.raises(Refusal, match="is coordinated by its label owner other"):
         full_site().owner(job(label_owner="other"))
-    text = "name = 'lab'\nstate = 's'\n[data]\nfile = 'lab.csv'\ncolumns = ['age']\nlabel = 'state'"
+    text = OPEN + "\n[data]\nfile = 'lab.csv'\ncolumns = ['age']\nlabel = 'state'"
     with pytest.raises(Refusal, match="lab has no sample ids"):
         site(text).member(job())
     assert site(text).member(job(ids=False)).ids is None
@@ -399,6 +410,7 @@ def test_a_site_that_is_refused_lets_go_of_its_run() -> None:
     full_site()
     with open("site.toml", "a") as file:
         file.write("\n[budget]\nledger = 'ledger'\n")
+    approve_all(job(), ["site.toml"])
     kept = []
     for _ in range(2):  # not "another process has this run"
         with pytest.raises(StoreError, match="its snapshot is lost") as caught:

@@ -132,7 +132,8 @@ def _recorded(party: Party, parties: list[Party], coordinator: Coordinator) -> l
             if charged is not None:
                 store.write("charged", charged)
             ledger: Any = _Endless(charges, charged is not None)
-            return Party(party.job, replace(party.site, ledger=ledger, state=None), store)
+            site = replace(party.site, ledger=ledger, state=None, consent=None)
+            return Party(party.job, site, store)
 
         return make
 

@@ -63,7 +63,7 @@ FLAGS = (
         "--missing",
         "leave this share of the rows out of each table of --parties, other rows of each",
         "x",
-        number("a number between 0 and 1", lambda value: 0.0 < value < 1.0),
+        share,
     ),
     Flag("--force", "write over files that exist", default=False),
 )

@@ -8,6 +8,10 @@ from dpsvm.cli.dispatch import dispatch
 from dpsvm.cli.options import Flag, help_page
 
 SUBCOMMANDS = {
+    "keys": "make the key of a site, and that of its approver",
+    "review": "what a job would have leave a site, and what others can infer",
+    "approve": "sign a site's consent to a job: without one it answers nothing",
+    "revoke": "take a consent back",
     "check": "validate a job and the files of its sites; nothing is run and nothing charged",
     "simulate": "run a job with all of its sites on this machine",
     "resume": "go on with a run that was interrupted",
@@ -20,7 +24,12 @@ SUBCOMMANDS = {
     "new-salt": "write a fresh salt for the matching of sample ids",
 }
 
-_SHARED = {"resume": "simulate", "status": "runs", "abort": "runs", "export-nvflare": "nvflare"}
+_SHARED = {
+    **dict.fromkeys(("review", "revoke"), "approve"),
+    **dict.fromkeys(("status", "abort"), "runs"),
+    "resume": "simulate",
+    "export-nvflare": "nvflare",
+}
 """The modules of those that share one; that of any other has its name."""
 
 

@@ -2,7 +2,7 @@
 
     name = "lab"
     state = "state"                  # folder of snapshots, answers, noise keys and models
-    private = true                   # refuse runs without a guarantee, joint predictions included
+    allow = "not private"            # runs without a guarantee too, joint predictions included
 
     [data]
     file = "lab.csv"                 # CSV with a line of names, or LIBSVM text
@@ -14,11 +14,17 @@
     [predict]
     file = "new.csv"                 # samples for joint predictions, in the same columns
 
+    [consent]                        # without it the site takes part in nothing
+    approver = "approver.pub"        # whose consents count; the key itself is elsewhere
+    folder = "consents"              # where they are; default: consents in the state folder
+
     [bounds]                         # what a private job must say, or it is refused
     data_norm = 1.0
 
     [budget]
-    ledger = "ledger.json"           # of dpsvm budget create; a run that is private needs one
+    ledger = "ledger.json"           # of dpsvm budget create
+
+Without ``allow`` the site takes part in private runs only, and needs bounds and a ledger for them.
 
 Sites with the same samples are told by a digest of their ordered ids under the salt. This is not
 private set intersection: it finds no common subset, and whoever has the salt can test a guessed
@@ -32,37 +38,39 @@ Paths are relative to the file. Of LIBSVM text ``columns`` are pairs of first an
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from dpsvm._renamed import SHARING, check_names
+from dpsvm.federation.approving import Approving, approved
+from dpsvm.federation.consent import WITHOUT_DATA, Clock, utc_now
 from dpsvm.federation.coordinator import Coordinator
+from dpsvm.federation.custody import COORDINATOR, PARTY
 from dpsvm.federation.job import Job, check_keys, check_name, read_toml, told_where
-from dpsvm.federation.keys import SigningKey
+from dpsvm.federation.journal import Journal
 from dpsvm.federation.models import load_model
 from dpsvm.federation.party import Party
 from dpsvm.federation.site import Data, Refusal, Site, Unread
-from dpsvm.federation.store import Phase, RunFolder, StoreError, no_phase
+from dpsvm.federation.store import Phase, RunFolder, Store, StoreError, no_phase
 from dpsvm.federation.tables import Counted, Source, Table
 from dpsvm.privacy.accountant import BudgetAccountant
 
+_NOT_PRIVATE = "not private"
+
 
 @dataclass(frozen=True, kw_only=True)
-class SiteConfig:
+class SiteConfig(Approving):
     """What the file of a site says."""
 
-    name: str
-    state: Path
     source: Source | None = None
     predict: Source | None = None
     salt: str = ""
     bounds: Mapping[str, float] = field(default_factory=dict)
     ledger: Path | None = None
-    private: bool = False
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> SiteConfig:
@@ -73,15 +81,23 @@ class SiteConfig:
 
     @classmethod
     def _of(cls, content: Mapping[str, Any], folder: Path) -> SiteConfig:
-        known = {"name", "state", "private", "data", "predict", "bounds", "budget"}
+        known = {"name", "state", "allow", "data", "predict", "consent", "bounds", "budget"}
+        if "private" in content:
+            raise ValueError(
+                "'private' is gone: a site takes part in private runs only unless it says "
+                f"allow = {_NOT_PRIVATE!r}"
+            )
         check_keys(content, known, {"name", "state"})
-        for name in ("data", "predict", "bounds", "budget"):
+        for name in ("data", "predict", "consent", "bounds", "budget"):
             if not isinstance(content.get(name, {}), dict):
                 raise ValueError(f"[{name}] must be a table, got {content[name]!r}")
         data, budget = dict(content.get("data", {})), content.get("budget", {})
-        private = content.get("private", False)
-        if type(private) is not bool:
-            raise ValueError(f"private must be true or false, got {private!r}")
+        allow, consent = content.get("allow"), content.get("consent", {})
+        if allow not in (None, _NOT_PRIVATE):
+            raise ValueError(f"allow can be {_NOT_PRIVATE!r} only, got {allow!r}")
+        if "consent" in content:
+            with told_where("[consent]"):
+                check_keys(consent, {"approver", "folder"}, {"approver"})
         salt = _salt(data, folder)
         if "budget" in content:
             with told_where("[budget]"):
@@ -105,32 +121,54 @@ class SiteConfig:
             salt=salt,
             bounds=bounds,
             ledger=folder / _text(budget["ledger"], "ledger") if budget else None,
-            private=private,
+            private=allow is None,
+            approver=folder / _text(consent["approver"], "approver") if consent else None,
+            consents=folder / _text(consent["folder"], "folder") if "folder" in consent else None,
         )
 
-    def party(self, job: Job, *, phase: Phase = no_phase) -> Party:
-        """The party of this site; its data are read and its ledger is opened."""
-        site = self.member(job)
-        store = RunFolder(self.state / "party", job.run)
-        try:
-            return Party(job, site, store, phase=phase)
-        except BaseException:
-            store.close()
-            raise
+    def party(
+        self,
+        job: Job,
+        *,
+        phase: Phase = no_phase,
+        clock: Clock = utc_now,
+        store: Store | None = None,
+    ) -> Party:
+        """The party of this site, if it has agreed: its data are read and its ledger is opened.
 
-    def coordinator(self, job: Job, *, dry: bool = False, phase: Phase = no_phase) -> Coordinator:
+        store : where it keeps the run, if not in its state
+        """
+        journal = Journal(self.state, job, PARTY, clock)
+        with journal.noting():
+            agreed = self.approval(job, clock())
+            site = approved(self.member(job), *agreed)
+            with _held(RunFolder(self.state / PARTY, job.run) if store is None else store) as held:
+                return Party(job, site, held, phase=phase, clock=clock, journal=journal)
+
+    def coordinator(
+        self,
+        job: Job,
+        *,
+        dry: bool = False,
+        phase: Phase = no_phase,
+        clock: Clock = utc_now,
+        store: Store | None = None,
+    ) -> Coordinator:
         """The coordinator, at the site of the label owner; of a network, at any."""
-        site = self.owner(job)
-        store = RunFolder(self.state / "coordinator", job.run)
-        try:
-            return Coordinator(job, site, store, dry=dry, phase=phase)
-        except BaseException:
-            store.close()
-            raise
+        journal = Journal(self.state, job, COORDINATOR, clock)
+        with journal.noting():
+            agreed = self.approval(job, clock())
+            site = approved(self.owner(job), *agreed)
+            here = self.state / COORDINATOR
+            with _held(RunFolder(here, job.run) if store is None else store) as held:
+                return Coordinator(
+                    job, site, held, dry=dry, phase=phase, clock=clock, journal=journal
+                )
 
     def member(self, job: Job) -> Site:
         """What it brings as a party of the job."""
         self.check(job)
+        self.check_private(job)
         job.place(self.name)
         return self.site(job, labels=job.algorithm == "network")
 
@@ -162,6 +200,18 @@ class SiteConfig:
                     f"{self.name} agreed to {name} = {value:g}, and run {job.run} says "
                     f"{'nothing of it' if said is None else repr(said)}"
                 )
+
+    def check_private(self, job: Job) -> None:
+        """Refuse to be a party without what a site needs that takes part in private runs only."""
+        if not self.private or job.algorithm in ("predict", WITHOUT_DATA):
+            return
+        missing = [] if self.bounds else ["[bounds]"]
+        missing += [] if self.ledger is not None else ["ledger"]
+        if missing:
+            raise Refusal(
+                f"{self.name} takes part in private runs only, and has no "
+                f"{' and no '.join(missing)} for them"
+            )
 
     def _site(self, job: Job, model: dict[str, Any] | None, *, labels: bool, columns: bool) -> Site:
         """Its side, of which no value was read."""
@@ -198,12 +248,7 @@ class SiteConfig:
             model=model,
             private=self.private,
             state=self.state,
-            identity=self._identity(),
         )
-
-    def _identity(self) -> SigningKey | None:
-        path = self.state / "site.key"
-        return SigningKey.load(path, self.name) if path.is_file() else None
 
     def accountant(self) -> BudgetAccountant | None:
         """Its ledger, opened; None if it has none."""
@@ -302,6 +347,16 @@ def _check_names(source: Source, names: tuple[str, ...], like: dict[str, Any] | 
             f"{source.file}: the columns are not those of the model; n_features and columns "
             "of [data] say which"
         )
+
+
+@contextmanager
+def _held(store: Store) -> Iterator[Store]:
+    """A store that others may have again if what is made of it fails."""
+    try:
+        yield store
+    except BaseException:
+        store.close()
+        raise
 
 
 def _text(value: Any, name: str) -> str:

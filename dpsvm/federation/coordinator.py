@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from dpsvm.federation import witness
+from dpsvm.federation.consent import Clock, utc_now
 from dpsvm.federation.custody import COORDINATOR, Custody
 from dpsvm.federation.job import Job
+from dpsvm.federation.journal import Journal
 from dpsvm.federation.members import (
     Content,
     Lead,
@@ -90,9 +92,18 @@ class Coordinator:
     """
 
     def __init__(
-        self, job: Job, site: Site, store: Store, *, dry: bool = False, phase: Phase = no_phase
+        self,
+        job: Job,
+        site: Site,
+        store: Store,
+        *,
+        dry: bool = False,
+        phase: Phase = no_phase,
+        clock: Clock = utc_now,
+        journal: Journal | None = None,
     ) -> None:
         self.job, self.site, self.store, self.dry = job, site, store, dry
+        self._clock, self._journal = clock, journal
         self._phase = phase
         unkept = MemoryStore(bytes(KEY_BYTES))
         self.custody = Custody(job, site, unkept if dry else store, COORDINATOR)
@@ -121,19 +132,26 @@ class Coordinator:
             self.restore()
         self._greeting, self._rehearsing = True, False
         greet = Content("greet", scalars={"version": VERSION, "job": self.job.digest})
-        return Turn(self._messages(NOT_BEGUN, [greet]))
+        try:
+            if self.site.consent is not None:
+                self.site.consent.require(self._clock())
+            return self._noted(Turn(self._messages(NOT_BEGUN, [greet])))
+        except Refusal as error:
+            return Turn({}, ended="stopped", reason=str(error))
 
     def advance(self, replies: Replies) -> Turn:
         """Take the answers to the last messages; what to do next."""
         number = NOT_BEGUN if self._greeting or self._rehearsing else self._now.round
         try:
+            if self.site.consent is not None:
+                self.site.consent.require(self._clock())
             answers = self._checked(replies, number)
             if self._greeting:
-                return self._greeted(answers)
+                return self._noted(self._greeted(answers))
             self._halfway = True  # until what comes next is kept
             turn = self._rehearsed(answers) if self._rehearsing else self._gathered(answers)
             self._halfway = False
-            return turn
+            return self._noted(turn)
         except ValueError as error:
             return self._stop(str(error), told_of(error))
         except OSError as error:
@@ -280,9 +298,16 @@ class Coordinator:
         self._phase("after snapshot")
         return Turn(self._messages(self._now.round, self._now.outbox), metrics=metrics)
 
+    def _noted(self, turn: Turn) -> Turn:
+        if self._journal is not None:
+            self._journal.sent(turn.messages)
+        return turn
+
     def _stop(self, reason: str, told: str) -> Turn:
         """Stop all parties; before the first question what was reserved is given back."""
         now, stop = self._now, Content("stop", scalars={"reason": told[:4000]})
+        if self._journal is not None:
+            self._journal.refused(reason)
         if now.stage == "beginning" and is_paid(self.job, now.shape):
             with suppress(OSError):  # then it expires
                 self.custody.refund(told)

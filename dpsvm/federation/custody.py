@@ -17,7 +17,7 @@ from dpsvm.federation.records import CHARGED, COORDINATOR, PARTY, label_of, requ
 from dpsvm.federation.site import Refusal, Site
 from dpsvm.federation.store import DataError, Store, StoreError
 from dpsvm.privacy.accountant import BudgetError, Charge
-from dpsvm.privacy.accounting import Event
+from dpsvm.privacy.accounting import Event, epsilon_of
 from dpsvm.privacy.release import Price
 from dpsvm.privacy.stream import SecretStream
 
@@ -123,6 +123,8 @@ class Custody:
         """Refuse a run that the budget does not cover, or a site's data do not take part in."""
         if price is None and self.role == PARTY and self.site.private:
             raise Refusal(f"{self.site.name} takes part in private runs only")
+        if self.site.consent is not None and (price is not None or self.role == PARTY):
+            self.site.consent.require_price(price, self._total(price))
         if self.charges:
             return
         if self.site.state is not None and self.site.ledger is not None:
@@ -133,6 +135,15 @@ class Custody:
             raise Refusal(f"this is a private run, and {self.site.name} has no ledger to charge")
         for event in self.due(price):
             self.site.ledger.check(event, neighbouring=price.guarantee.neighbouring)
+
+    def _total(self, price: Price | None) -> float | None:
+        """The epsilon of the whole ledger, what is reserved and this run with it."""
+        ledger = self.site.ledger
+        if ledger is None:
+            return None
+        charged = [one.event for one in ledger.charges]
+        reserved = [one.event for one in ledger.reservations]
+        return epsilon_of([*charged, *reserved, *self.due(price)], ledger.total().delta)
 
     def rehearse(self) -> None:
         """Count a rehearsal, and refuse one too many."""

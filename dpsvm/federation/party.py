@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dpsvm.federation import witness
+from dpsvm.federation.consent import Clock, utc_now
 from dpsvm.federation.custody import PARTY, Custody
 from dpsvm.federation.fixed_point import Sum
 from dpsvm.federation.job import Job
+from dpsvm.federation.journal import Journal
 from dpsvm.federation.members import (
     Content,
     Member,
@@ -69,8 +71,18 @@ class Party:
     {'reason': 'lab takes part in run heart-1, not in heart-2'}
     """
 
-    def __init__(self, job: Job, site: Site, store: Store, *, phase: Phase = no_phase) -> None:
+    def __init__(
+        self,
+        job: Job,
+        site: Site,
+        store: Store,
+        *,
+        phase: Phase = no_phase,
+        clock: Clock = utc_now,
+        journal: Journal | None = None,
+    ) -> None:
         self.job, self.site, self.store = job, site, store
+        self._clock, self._journal = clock, journal
         self.place = job.place(site.name)
         self.refused: str | None = None  # why the last request was, in full
         self.stopped: str | None = None  # why the run was given up
@@ -124,9 +136,12 @@ class Party:
         """The answer to a message, or a refusal that says why there is none."""
         self.refused = None
         try:
+            if self.site.consent is not None and message.kind != "stop":
+                self.site.consent.require(self._clock())
             if self._halfway:
                 self.restore()
-            return self._handle(message)
+            answer = self._handle(message)
+            return answer if self._journal is None else self._journal.answered(message, answer)
         except CertificateError as error:
             self.refused = told = str(error)
             self._close(told)
@@ -138,6 +153,8 @@ class Party:
         except Exception as error:  # a party that answers is worth more than its stack
             self.refused = f"{type(error).__name__}: {error}"
             told = f"{self.site.name} failed, and knows why"
+        if self._journal is not None:
+            self._journal.refused(self.refused, message)
         return refusal(self.job.run, message.round, told)
 
     def handle_bytes(self, data: bytes) -> bytes:
@@ -146,6 +163,8 @@ class Party:
             message = Message.decode(data)
         except ValueError as error:
             self.refused = str(error)
+            if self._journal is not None:
+                self._journal.refused(self.refused)
             return refusal(self.job.run, NOT_BEGUN, str(error)).encode()
         return self.handle(message).encode()
 

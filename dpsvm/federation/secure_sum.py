@@ -28,9 +28,9 @@ import numpy as np
 
 from dpsvm.federation.fixed_point import FixedPoint, Words
 from dpsvm.federation.job import Job
-from dpsvm.federation.keys import KEY_BYTES, SIGNATURE_BYTES, PublicKey, SigningKey, joined
+from dpsvm.federation.keys import KEY_BYTES, SIGNATURE_BYTES, joined
 from dpsvm.federation.messages import Array, Message, Scalar
-from dpsvm.federation.site import Refusal
+from dpsvm.federation.site import Known, Refusal, Signer
 from dpsvm.privacy.stream import SecretStream
 
 _WORD_BYTES = 8
@@ -62,9 +62,9 @@ class SumKey:
         secret: bytes = self._key.exchange(_cryptography().public(public))
         return secret
 
-    def introduced(self, job: Job, identity: SigningKey) -> dict[str, Scalar]:
+    def introduced(self, job: Job, identity: Signer) -> dict[str, Scalar]:
         """Its public half, signed, as a hello tells it."""
-        signature = identity.sign(*_signed(job, identity.name, self.public))
+        signature = identity.sign(*_signed(job, identity.public.name, self.public))
         return {"key": self.public.hex(), "signature": signature.hex()}
 
 
@@ -114,7 +114,7 @@ class Roster:
         named = [part for pair in zip(self.job.parties, self.keys, strict=True) for part in pair]
         return hashlib.sha256(joined("dpsvm roster", self.job.digest, *named)).digest()
 
-    def verify(self, site: str, known: Mapping[str, PublicKey]) -> None:
+    def verify(self, site: str, known: Mapping[str, Known]) -> None:
         """Refuse a key that was not signed by its site, by the keys that this site knows."""
         for party, key, signature in zip(self.job.parties, self.keys, self.signatures, strict=True):
             if party not in known:

@@ -6,19 +6,17 @@ import hashlib
 import hmac
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array
 
 from dpsvm.privacy.accountant import BudgetAccountant
+from dpsvm.privacy.release import Price
 from dpsvm.rows import core_rows
-
-if TYPE_CHECKING:
-    from dpsvm.federation.consent import Consent
-    from dpsvm.federation.keys import PublicKey, SigningKey
 
 
 class Refusal(ValueError):
@@ -45,6 +43,42 @@ class Unread:
     read: Callable[[], Data]
 
 
+class Known(Protocol):
+    """A public key (:class:`~dpsvm.federation.keys.PublicKey`)."""
+
+    @property
+    def name(self) -> str:
+        """Whose."""
+
+    @property
+    def key(self) -> bytes:
+        """Its bytes."""
+
+    def verifies(self, signature: bytes, *parts: str | bytes) -> bool:
+        """Whether it was this key that signed."""
+
+
+class Signer(Protocol):
+    """What signs in a site's name (:class:`~dpsvm.federation.keys.SigningKey`)."""
+
+    @property
+    def public(self) -> Known:
+        """By which others know it."""
+
+    def sign(self, *parts: str | bytes) -> bytes:
+        """A signature."""
+
+
+class Approval(Protocol):
+    """What a site has agreed to (:class:`~dpsvm.federation.consent.Consent`)."""
+
+    def require(self, now: datetime) -> None:
+        """Refuse what it does not hold for any more."""
+
+    def require_price(self, price: Price | None, total: float | None) -> None:
+        """Refuse what it does not cover."""
+
+
 @dataclass(frozen=True, eq=False)
 class Site:
     """What a site brings to a run.
@@ -66,9 +100,9 @@ class Site:
     features: tuple[str, ...] | None = None  # the names of its columns
     model: dict[str, Any] | None = None  # its part of a finished run, for a joint prediction
     private: bool = False  # whether it takes part in nothing without a guarantee
-    identity: SigningKey | None = None  # by which others know it
-    known: Mapping[str, PublicKey] = field(default_factory=dict)  # the others, by name
-    consent: Consent | None = None  # to the run; None where the caller's own data are at hand
+    identity: Signer | None = None  # by which others know it
+    known: Mapping[str, Known] = field(default_factory=dict)  # the others, by name
+    consent: Approval | None = None  # to the run; None where the caller's own data are at hand
     state: Path | None = None  # the folder of all its runs; None keeps nothing between them
     _opened: list[Data | None] = field(default_factory=list, init=False, repr=False)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,13 +14,15 @@ from dpsvm.cli.federating.command import Command
 from dpsvm.cli.layout import line
 from dpsvm.cli.options import UsageError
 from dpsvm.federation.config import SiteConfig
+from dpsvm.federation.consent import consent_path, utc_now
 from dpsvm.federation.coordinator import Coordinator
 from dpsvm.federation.custody import Custody
 from dpsvm.federation.in_process import InProcessRunner
 from dpsvm.federation.job import Job
+from dpsvm.federation.keys import introduce
 from dpsvm.federation.members import Shape, make_lead, make_member
 from dpsvm.federation.party import Party
-from dpsvm.federation.site import Site
+from dpsvm.federation.site import Refusal, Site
 from dpsvm.federation.store import FolderCopy, MemoryStore
 from dpsvm.privacy.ledger_file import LedgerFile
 from dpsvm.privacy.noise import Noise
@@ -72,12 +75,16 @@ def _all_sides(cast: Cast) -> list[str]:
     """Greet and rehearse with copies of what the sites keep; the lines that tell of it."""
     job, owner = cast.job, cast.coordinator.owner(cast.job)
     kept = FolderCopy(cast.coordinator.state / "coordinator", job.run)
-    Coordinator(job, owner, kept)  # refuses what it could not go on with
+    own, *members = introduce(
+        [_named(cast.coordinator, owner)]
+        + [_named(config, config.member(job)) for config in cast.parties]
+    )
+    Coordinator(job, own, kept)  # refuses what it could not go on with
     parties = [
-        Party(job, config.member(job), FolderCopy(config.state / "party", job.run))
-        for config in cast.parties
+        Party(job, site, FolderCopy(config.state / "party", job.run))
+        for config, site in zip(cast.parties, members, strict=True)
     ]
-    told = rehearse(cast, owner, parties)
+    told = rehearse(cast, own, parties)
     look(cast)
     network = job.algorithm == "network"
     sites = [party.site for party in parties]
@@ -90,6 +97,7 @@ def _all_sides(cast: Cast) -> list[str]:
         *_ids_lines(job, owner, "the same at all sites"),
         *_bounds_lines(job, cast.sites),
         *told,
+        _consent_line(job, cast.sites),
         line("run", "; ".join(cast.kept()) or "has not begun"),
         line("checked", "nothing was trained, charged or written"),
     ]
@@ -158,8 +166,27 @@ def _own_side(job: Job, path: str, config: SiteConfig) -> list[str]:
     if site is not None:
         lines += _ids_lines(job, site, f"digest {site.digest()[:16]}" if site.ids else "")
     lines += _bounds_lines(job, [config])
-    lines += _cost_lines(job, costs)
+    lines += [*_cost_lines(job, costs), _consent_line(job, [config])]
     return [*lines, line("checked", f"the side of {config.name} only; all SITEs check the rest")]
+
+
+def _named(config: SiteConfig, site: Site) -> Site:
+    """A site with its own key, if it has one already."""
+    return replace(site, identity=config.identity()) if config.key_file.exists() else site
+
+
+def _consent_line(job: Job, sites: Sequence[SiteConfig]) -> str:
+    """Which sites have agreed; nothing is noted."""
+    now, told = utc_now(), []
+    for site in sites:
+        try:
+            told.append(f"{site.name} yes, until {site.consent_to(job, now, notes=False).until}")
+        except Refusal as error:
+            there = consent_path(site.consent_folder, job).exists()
+            told.append(f"{site.name} {f'no: {error}' if there else 'none'}")
+        except OSError as error:
+            told.append(f"{site.name} no: its approver's key: {error.strerror}")
+    return line("consent", "; ".join(told))
 
 
 def _terms_lines(job: Job, path: str) -> list[str]:

@@ -15,11 +15,9 @@ from dpsvm.cli.files import check_outputs
 from dpsvm.cli.options import Flag, UsageError
 from dpsvm.data import atomic_write
 from dpsvm.federation.config import SiteConfig
-from dpsvm.federation.coordinator import Coordinator
 from dpsvm.federation.in_process import InProcessRunner
 from dpsvm.federation.job import Job
 from dpsvm.federation.models import load_model
-from dpsvm.federation.party import Party
 from dpsvm.federation.prediction import WARNING
 from dpsvm.federation.store import MemoryStore
 from dpsvm.warnings import PrivacyLeakWarning
@@ -70,15 +68,14 @@ def _alone(
 
 def _together(job: Job, cast: Cast, output: str) -> tuple[Sequence[str] | None, list[Any]]:
     check_outputs(cast.files(), {"--output": output})
-    owner = cast.coordinator.owner(job)
-    parties = [Party(job, site.member(job), MemoryStore()) for site in cast.parties]
-    coordinator = Coordinator(job, owner, MemoryStore())
+    coordinator = cast.coordinator.coordinator(job, store=MemoryStore())
+    parties = [site.party(job, store=MemoryStore()) for site in cast.parties]
     warnings.warn(WARNING, PrivacyLeakWarning, stacklevel=2)
     turn = InProcessRunner(parties).run(coordinator)
     if turn.ended != "done":
         raise ValueError(turn.reason)
     result = load_model(coordinator.store.read("result.json") or "", "result.json")
-    return owner.ids if job.ids else None, result.get("labels") or result["scores"]
+    return coordinator.site.ids if job.ids else None, result.get("labels") or result["scores"]
 
 
 def _write(path: str, ids: Sequence[str] | None, predicted: Sequence[Any]) -> None:
