@@ -90,6 +90,7 @@ def test_what_leaves_a_party_is_a_list_of_its_own() -> None:
     assert leaving == {
         *("version", "job", "party", "rows", "columns", "ids", "held", "budget"),
         *("prediction", "weights", "choice", "sketch", "score", "reason"),
+        *("own", "twice", "blinded", "samples"),
     }
 
 

@@ -22,7 +22,8 @@
 
 Sites with the same samples are told by a digest of their ordered ids under the salt. This is not
 private set intersection: it finds no common subset, and whoever has the salt can test a guessed
-list of ids. Without a salt anybody can.
+list of ids. Without a salt anybody can. A run of ``align`` finds the common subset, without a salt,
+and keeps it in ``alignments`` of the state folder; a job that names it uses those rows only.
 
 Paths are relative to the file. Of LIBSVM text ``columns`` are pairs of first and last index,
 ``n_features`` is the width, labels are the first numbers of the lines, and there are no ids.
@@ -40,6 +41,7 @@ from pathlib import Path
 from typing import Any
 
 from dpsvm._renamed import SHARING, check_names
+from dpsvm.federation.alignments import FOLDER, Alignment
 from dpsvm.federation.coordinator import Coordinator
 from dpsvm.federation.job import Job, check_keys, check_name, read_toml, told_where
 from dpsvm.federation.models import load_model
@@ -135,6 +137,8 @@ class SiteConfig:
 
     def site(self, job: Job, *, labels: bool) -> Site:
         """What it brings as a party."""
+        if job.algorithm == "align":
+            return self._aligning(job)
         model = self.model(job)
         table = self.table(job, labels=labels, like=model)
         if not table.columns.shape[1]:
@@ -151,13 +155,15 @@ class SiteConfig:
             )
         if job.algorithm == "network":
             return Site(self.name)
+        if job.algorithm == "align":
+            return self._aligning(job)
         table = self.table(job, labels=job.algorithm != "predict", columns=False)
         return self._site(job, table, self.model(job, "coordinator", "result.json"))
 
     def check(self, job: Job) -> None:
         """Refuse a job whose public bounds are not those that the site agreed to."""
-        if job.algorithm == "predict":
-            return  # its bounds were those of the training
+        if job.algorithm in ("predict", "align"):
+            return  # bounds are of the training
         for name, value in self.bounds.items():
             said = job.settings.get(name)
             if isinstance(said, bool) or not isinstance(said, (int, float)) or said != value:
@@ -165,6 +171,37 @@ class SiteConfig:
                     f"{self.name} agreed to {name} = {value:g}, and run {job.run} says "
                     f"{'nothing of it' if said is None else repr(said)}"
                 )
+
+    def _aligning(self, job: Job) -> Site:
+        """What it brings to an alignment: ids alone."""
+        ids = self._source(job).read(labels=False, columns=False).ids
+        if ids is None:
+            raise Refusal(f"{self.name} has no sample ids, which run {job.run} aligns")
+        return Site(
+            self.name,
+            ids=ids,
+            ledger=self.accountant(),
+            private=self.private,
+            alignments=self.state / FOLDER,
+        )
+
+    def _aligned(self, job: Job, table: Table) -> Table:
+        """The rows that all sites have, of a job that names an alignment; else all."""
+        if job.alignment is None:
+            return table
+        found = Alignment.load(self.state / FOLDER, job.alignment, self.name)
+        wanted = "predict" if job.algorithm == "predict" else "data"
+        if found.of != wanted:
+            raise Refusal(
+                f"alignment {found.run} is of [{found.of}] samples, and run {job.run} has those "
+                f"of [{wanted}]"
+            )
+        try:
+            return table.chosen(found.ids)
+        except KeyError:
+            raise Refusal(
+                f"{self.name} has not all samples of alignment {found.run} any more: align again"
+            ) from None
 
     def _site(self, job: Job, table: Table, model: dict[str, Any] | None) -> Site:
         if job.ids and job.algorithm != "network" and table.ids is None:
@@ -194,10 +231,7 @@ class SiteConfig:
         self, job: Job, *, labels: bool, columns: bool = True, like: dict[str, Any] | None = None
     ) -> Table:
         """Its samples, or those to predict; in the columns of a model, if one is given."""
-        source = self.predict if job.algorithm == "predict" else self.source
-        if source is None:
-            part = "[predict]" if job.algorithm == "predict" else "[data]"
-            raise Refusal(f"{self.name} has no {part}, which run {job.run} needs")
+        source = self._source(job)
         names = None if like is None else like.get("features")
         if names is not None and source.is_csv:
             source = replace(source, columns=tuple(names))
@@ -207,7 +241,17 @@ class SiteConfig:
                 f"{source.file}: the columns are not those of the model; n_features and columns "
                 "of [data] say which"
             )
-        return table
+        return self._aligned(job, table)
+
+    def _source(self, job: Job) -> Source:
+        predicts = job.algorithm == "predict" or (
+            job.algorithm == "align" and job.settings.get("of") == "predict"
+        )
+        source = self.predict if predicts else self.source
+        if source is None:
+            part = "[predict]" if predicts else "[data]"
+            raise Refusal(f"{self.name} has no {part}, which run {job.run} needs")
+        return source
 
     def _read(self, source: Source, job: Job, *, labels: bool, columns: bool) -> Table:
         """A table of a file that is read once, with all that the site's roles in the job need."""

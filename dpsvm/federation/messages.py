@@ -82,6 +82,11 @@ FIELDS: Mapping[str, Fields] = {
     # Joint prediction: the weights go to a party only where the coordinator holds the model.
     "ask": {"weights": Numbers(1, needed=False)},
     "score": {"score": Numbers(1)},
+    # Alignment: rows of 33 bytes, points of a curve that hide sample ids under somebody's key.
+    "match": {"blinded": Numbers(2, "u1")},
+    "matched": {name: Numbers(2, "u1") for name in ("own", "twice", "blinded")},
+    "common": {"own": Numbers(2, "u1"), "twice": Numbers(2, "u1")},
+    "aligned": {"samples": Value(int)},
     # The end of a run, and of one that is given up.
     "end": {"reason": Value(str), "restore": Value(bool)},
     "ended": {},
@@ -92,8 +97,8 @@ FIELDS: Mapping[str, Fields] = {
 """The protocol's list: the fields of every kind of message."""
 
 FROM_PARTY = (
-    *("hello", "ready", "contribution", "iterate", "proposal", "score", "ended", "stopped"),
-    "refusal",
+    *("hello", "ready", "contribution", "iterate", "proposal", "score", "matched", "aligned"),
+    *("ended", "stopped", "refusal"),
 )
 """The kinds that leave a party."""
 

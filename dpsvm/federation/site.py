@@ -6,6 +6,7 @@ import hashlib
 import hmac
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,6 +47,7 @@ class Site:
     identity: SigningKey | None = None  # by which others know it
     known: Mapping[str, PublicKey] = field(default_factory=dict)  # the others, by name
     consent: Consent | None = None  # to the run; None where the caller's own data are at hand
+    alignments: Path | None = None  # the folder of those that it finds; None keeps none
 
     def __post_init__(self) -> None:
         if self.table is not None:
@@ -64,7 +66,7 @@ class Site:
         """How many samples it has."""
         if self.table is not None:
             return int(self.table.shape[0])
-        return 0 if self.labels is None else len(self.labels)
+        return len(self.ids or ()) if self.labels is None else len(self.labels)
 
     @property
     def columns(self) -> int:
@@ -72,8 +74,9 @@ class Site:
         return 0 if self.table is None else int(self.table.shape[1])
 
     def fingerprint(self, key: bytes) -> str:
-        """Of its table and labels, under a secret key: whether they are still the same."""
+        """Of its table, labels and ids, under a secret key: whether they are still the same."""
         mac = hmac.new(key, digestmod=hashlib.sha256)
+        mac.update(b"" if self.ids is None else digest_of(self.ids, "").encode())
         for array in _arrays(self.table, self.labels):
             mac.update(f"{array.dtype.str} {array.shape}".encode())
             mac.update(np.ascontiguousarray(array).view(np.uint8).data if array.size else b"")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -32,6 +32,13 @@ class Table:
     def holds(self, *, labels: bool, columns: bool) -> bool:
         """Whether what is asked for is there."""
         return (self.labels is not None or not labels) and (bool(self.names) or not columns)
+
+    def chosen(self, ids: Sequence[str]) -> Table:
+        """The rows of these ids, in their order; a KeyError if one is not there."""
+        places = {one: place for place, one in enumerate(self.ids or ())}
+        rows = np.array([places[one] for one in ids], dtype=np.intp)
+        labels = None if self.labels is None else self.labels[rows]
+        return replace(self, columns=self.columns[rows], ids=tuple(ids), labels=labels)
 
     def only(self, *, labels: bool, columns: bool) -> Table:
         """What is asked for, without the rest."""
