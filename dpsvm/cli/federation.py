@@ -9,6 +9,7 @@ from dpsvm.cli.options import Flag, help_page
 
 SUBCOMMANDS = {
     "check": "validate a job and the files of its sites; nothing is run and nothing charged",
+    "align": "find the samples that all sites have, by private set intersection",
     "simulate": "run a job with all of its sites on this machine",
     "resume": "go on with a run that was interrupted",
     "status": "what a site keeps of its runs",
