@@ -299,8 +299,7 @@ def test_a_repeated_question_gets_the_same_bytes_and_another_none() -> None:
 def test_killed_between_rounds_and_resumed(victim: str, tmp_path: Path) -> None:
     plain, expected = Sites(IDS, tmp_path / "plain"), {}
     plain.run(expected)
-    names = ("before draw", "after draw", "during snapshot", "after snapshot")
-    names += ("before gather", "after gather")
+    names = ("after draw", "during snapshot", "after snapshot", "after gather")
     trials = 0
     for phase, number in itertools.product(names, range(4)):
         count = itertools.count()
