@@ -499,6 +499,31 @@ def test_a_label_owner_refuses_what_are_no_points() -> None:
 
 
 @needs_psi
+@pytest.mark.parametrize("field", ["own", "blinded"])
+def test_nobody_asks_for_more_ids_than_it_has_told(field: str) -> None:
+    from dpsvm.federation.intersection import Server
+
+    more = Server(Noise(7)).own([ANN, BOB, EVE, ZOE, "guessed"])
+    parties, coordinator, replies = answered(Sites(IDS))
+    reply = replies["lab"]
+    assert reply is not None
+    told = Message("ids-1", 1, "matched", {**reply.arrays, field: more})
+    turn = coordinator.advance({**replies, "lab": told})
+    assert turn.ended == "stopped"
+    assert turn.reason in (
+        "a party has sent more or fewer points than it has ids",
+        "4 points are needed, got 5",
+    )
+    _, _, first = asked(Sites(IDS))
+    again = Sites(IDS).make()[0][0]
+    begin = Message("ids-1", 0, "begin", {"sizes": np.array([4, 3])}, {"rows": 4})
+    assert again.handle(begin).kind == "ready"
+    answer = again.handle(Message("ids-1", 1, "match", {"blinded": more}))
+    assert answer.text("reason") == "4 points are needed, got 5"
+    assert again.handle(first.messages["lab"]).kind == "matched"
+
+
+@needs_psi
 def test_bytes_changed_on_the_way_are_no_message() -> None:
     random = np.random.default_rng(3)
     parties, _, turn = asked(Sites(IDS))

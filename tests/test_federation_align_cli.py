@@ -116,6 +116,7 @@ def test_an_interrupted_alignment_is_resumed(
     with monkeypatch.context() as patched:
         patched.setattr(Party, "handle", interrupted)
         assert federation("align", *words) == 130
+        assert "--resume goes on with it" in capsys.readouterr().err
     told = refused(capsys, "align", *words)
     assert "run ids-1 has begun" in told
     assert "--resume goes on with it" in told

@@ -23,8 +23,8 @@ hide just that.
 
 All of it supposes sites that follow the protocol. A site may put ids that it has guessed among its
 own, as many as the size it has told: the label owner then learns which of them a party has, and a
-party which of them all others have. Nobody can tell a guessed id from a real one. The number of ids
-of each site, and every message, are in the log of each run.
+party which of them all others have. Nobody can tell a guessed id from a real one. How many ids each
+site has told stands in what every site keeps of the run.
 
 Settings: ``of = "predict"`` aligns the samples of the [predict] files, for a job that predicts;
 ``least``, 1 by default, is the least number of common samples with which sites go on.

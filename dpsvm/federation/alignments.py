@@ -17,7 +17,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from dpsvm._streams import atomic_write
+from dpsvm._streams import atomic_write, sync_folder
 from dpsvm.federation.job import check_name
 from dpsvm.federation.site import Refusal
 from dpsvm.federation.store import StoreError
@@ -73,6 +73,7 @@ class Alignment:
         """Keep it in a folder, where nothing but itself is replaced."""
         self.check_place(folder)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        sync_folder(folder.parent)
         with atomic_write(folder / self.run, permissions=0o600) as file:
             file.write(self.text())
 

@@ -57,7 +57,8 @@ class Job:
         numbers, or "open"; for algorithms that need a sum only
     sum_range : the largest size of a number that is summed, from which its last digit follows
     alignment : the run that found the samples which all sites have; they are the rows of this one.
-        Whose samples they are is known then: no guarantee may be of "add-remove"
+        Whose samples they are is known then: no guarantee may be of "add-remove". Files of sites
+        find the rows; a Site that is made in Python brings them
 
     >>> job = Job("heart-1", "sharing", ("clinic", "lab"), "clinic", {"rounds": 20})
     >>> job.digest == Job("heart-1", "sharing", ("clinic", "lab"), "clinic", {"rounds": 21}).digest

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import ExitStack
 
 from dpsvm.cli.federating.cast import Cast
@@ -25,7 +26,11 @@ def _align(*words: str, resume: bool, quiet: bool) -> None:
         )
     again = f"{cast.resume_command('align')} --resume"
     cast.check_begun(resume=resume, again=again)
-    lines = _run(cast, again)
+    try:
+        lines = _run(cast, again)
+    except KeyboardInterrupt:
+        print(f"dpsvm federation: {again} goes on with it", file=sys.stderr)
+        raise
     if not quiet:
         print("\n".join(lines))
 

@@ -192,6 +192,8 @@ def _cost_lines(job: Job, costs: Sequence[_Cost]) -> list[str]:
             told += " for each party"
     elif "epsilon" in job.settings or "privacy" in job.settings:
         told = "for the data of the parties; this side is not charged"
+    elif job.algorithm == "align":
+        told = "none: what is revealed is who is in the data, and no value of theirs"
     lines = [line("guarantee", told)]
     for path in dict.fromkeys(os.path.realpath(one.config.ledger or "") for one in costs):
         shared = [one for one in costs if os.path.realpath(one.config.ledger or "") == path]
