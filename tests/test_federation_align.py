@@ -504,7 +504,7 @@ def test_nobody_asks_for_more_ids_than_it_has_told(field: str) -> None:
     from dpsvm.federation.intersection import Server
 
     more = Server(Noise(7)).own([ANN, BOB, EVE, ZOE, "guessed"])
-    parties, coordinator, replies = answered(Sites(IDS))
+    _, coordinator, replies = answered(Sites(IDS))
     reply = replies["lab"]
     assert reply is not None
     told = Message("ids-1", 1, "matched", {**reply.arrays, field: more})
