@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpsvm._streams import atomic_write, sync_folder
-from dpsvm.federation.job import check_name
+from dpsvm.federation.job import Job, check_name
 from dpsvm.federation.site import Refusal
 from dpsvm.federation.store import StoreError
+from dpsvm.federation.tables import Table
 
 FOLDER = "alignments"
 """In the state folder of a site."""
@@ -93,6 +94,31 @@ class Alignment:
         if found.run != run:
             raise StoreError(f"this is the alignment of run {found.run}, not of {run}", path)
         return found
+
+
+def aligned(table: Table, job: Job, folder: Path, site: str) -> Table:
+    """The rows that all sites have, of a job that names an alignment; else all rows.
+
+    >>> import numpy as np
+    >>> table, job = Table(np.eye(2), ("a", "b")), Job("r", "sharing", ("lab",), "lab")
+    >>> aligned(table, job, Path("alignments"), "lab") is table
+    True
+    """
+    if job.alignment is None:
+        return table
+    found = Alignment.load(folder, job.alignment, site)
+    wanted = "predict" if job.algorithm == "predict" else "data"
+    if found.of != wanted:
+        raise Refusal(
+            f"alignment {found.run} is of [{found.of}] samples, and run {job.run} has those of "
+            f"[{wanted}]"
+        )
+    try:
+        return table.chosen(found.ids)
+    except KeyError:
+        raise Refusal(
+            f"{site} has not all samples of alignment {found.run} any more: align again"
+        ) from None
 
 
 def _read(path: Path) -> str:

@@ -41,7 +41,7 @@ from pathlib import Path
 from typing import Any
 
 from dpsvm._renamed import SHARING, check_names
-from dpsvm.federation.alignments import FOLDER, Alignment
+from dpsvm.federation.alignments import FOLDER, aligned
 from dpsvm.federation.coordinator import Coordinator
 from dpsvm.federation.job import Job, check_keys, check_name, read_toml, told_where
 from dpsvm.federation.models import load_model
@@ -174,39 +174,13 @@ class SiteConfig:
 
     def _aligning(self, job: Job) -> Site:
         """What it brings to an alignment: ids alone."""
-        ids = self._source(job).read(labels=False, columns=False).ids
-        if ids is None:
-            raise Refusal(f"{self.name} has no sample ids, which run {job.run} aligns")
-        return Site(
-            self.name,
-            ids=ids,
-            ledger=self.accountant(),
-            private=self.private,
-            alignments=self.state / FOLDER,
-        )
-
-    def _aligned(self, job: Job, table: Table) -> Table:
-        """The rows that all sites have, of a job that names an alignment; else all."""
-        if job.alignment is None:
-            return table
-        found = Alignment.load(self.state / FOLDER, job.alignment, self.name)
-        wanted = "predict" if job.algorithm == "predict" else "data"
-        if found.of != wanted:
-            raise Refusal(
-                f"alignment {found.run} is of [{found.of}] samples, and run {job.run} has those "
-                f"of [{wanted}]"
-            )
-        try:
-            return table.chosen(found.ids)
-        except KeyError:
-            raise Refusal(
-                f"{self.name} has not all samples of alignment {found.run} any more: align again"
-            ) from None
+        table = self._source(job).read(labels=False, columns=False)
+        return replace(self._site(job, table, None), alignments=self.state / FOLDER)
 
     def _site(self, job: Job, table: Table, model: dict[str, Any] | None) -> Site:
         if job.ids and job.algorithm != "network" and table.ids is None:
             raise Refusal(f"{self.name} has no sample ids, and run {job.run} matches rows by them")
-        if job.ids and table.ids is not None and not self.salt:
+        if job.compares_ids and table.ids is not None and not self.salt:
             raise Refusal(f"{self.name} has no salt_file, without which ids could be guessed")
         return Site(
             self.name,
@@ -241,7 +215,7 @@ class SiteConfig:
                 f"{source.file}: the columns are not those of the model; n_features and columns "
                 "of [data] say which"
             )
-        return self._aligned(job, table)
+        return aligned(table, job, self.state / FOLDER, self.name)
 
     def _source(self, job: Job) -> Source:
         predicts = job.algorithm == "predict" or (
