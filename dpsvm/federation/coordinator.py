@@ -270,7 +270,9 @@ class Coordinator:
             return Shape(self.site.rows, agreed)
         for party, count in zip(self.job.parties, counts, strict=True):
             if count != self.site.rows:
-                raise Refusal(f"{self.site.name} has {self.site.rows} rows, {party} has {count}")
+                advice = ": an alignment finds those that all sites have" if self.job.ids else ""
+                told = f"{self.site.name} has {self.site.rows} rows, {party} has {count}"
+                raise Refusal(f"{told}{advice}")
         if self.job.ids:
             own = self.site.digest()
             if not own:
