@@ -91,7 +91,7 @@ def test_what_leaves_a_party_is_a_list_of_its_own() -> None:
         *("version", "job", "party", "rows", "columns", "ids", "held", "budget"),
         *("ledger", "head", "seen_ledgers", "seen_heads"),
         *("key", "signature", "words", "prediction", "squares", "weights", "choice", "sketch"),
-        "reason",
+        *("reason", "own", "twice", "blinded", "samples"),
     }
 
 

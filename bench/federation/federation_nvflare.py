@@ -4,9 +4,10 @@
 
 A server and three sites as processes of their own, with provisioned mutual TLS on loopback. Private
 runs of all three algorithms, whose noise keys are given, are compared with the same runs in one
-process: every answer, every charge, and every file that sites keep. Then a site's job is killed and
-the run resumed, and jobs that must be refused are submitted. At last a run with 32,768 rows at each
-of the sites is timed.
+process: every answer, every charge, and every file that sites keep. Where openmined-psi is
+installed, sites align their samples and train on those that are common. Then a site's job is killed
+and the run resumed, and jobs that must be refused are submitted. At last a run with 32,768 rows at
+each of the sites is timed.
 
 Writes results/federation_nvflare.json and .md. Exit code 1 if anything is not as it must be.
 """
@@ -25,6 +26,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -36,13 +38,22 @@ import psutil
 from threadpoolctl import threadpool_limits
 
 from bench.common import Table, arguments, child_environment, note, run, version_of, write_results
-from bench.federation.sites import OWNER, PARTIES, PROBLEMS, Problem, make_problem
+from bench.federation.sites import (
+    OWNER,
+    PARTIES,
+    PROBLEMS,
+    Problem,
+    alignment_of,
+    make_problem,
+    with_ids,
+)
 from dpsvm.federation import InProcessRunner, Job, Message
 from dpsvm.federation.nvflare_export import TERMS, export
 from dpsvm.federation.nvflare_runner import Federation, NVFlareRunner, Outcome, point, provision
 
 VICTIM = "lab"
 KILL_ROUNDS, KILL_AFTER = 40, 6
+ALIGNED = 60
 SPEED_ROWS, SPEED_ROUNDS, BAR = 32_768, 20, 0.5
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 LIMIT = 180.0  # seconds after which a job counts as hanging
@@ -227,20 +238,9 @@ def stopped(what: str, outcome: Outcome, told: str, *more: bool) -> list[object]
 def misaligned(world: World) -> list[object]:
     """A row: two samples have changed places."""
     note("misaligned ids")
-    problem = world.problem("ids", "sharing")
-    for party in PARTIES:
-        home = problem.folder / party
-        header, *lines = (home / "data.csv").read_text().splitlines()
-        ids = [f"p{number:03d}" for number in range(len(lines))]
-        if party == VICTIM:
-            ids[3] = "p999"
-        table = [f"{one},{line}" for one, line in zip(ids, lines, strict=True)]
-        (home / "data.csv").write_text("\n".join([f"id,{header}", *table, ""]))
-        (home / "salt.txt").write_text("a salt of the three sites\n")
-        site = home / "site.toml"
-        keys = '[data]\nid = "id"\nsalt_file = "salt.txt"\n'
-        site.write_text(site.read_text().replace("[data]\n", keys))
-    outcome = world.run(replace(problem.job, ids=True))
+    rows = {party: range(party == VICTIM, 23 + (party == VICTIM)) for party in PARTIES}
+    problem = with_ids(world.problem("ids", "sharing"), rows)
+    outcome = world.run(problem.job)
     told = f"the sample ids of {VICTIM} are not those of {OWNER}"
     return stopped(
         "misaligned ids are refused, with the reason at the coordinator and at the sites",
@@ -249,6 +249,44 @@ def misaligned(world: World) -> list[object]:
         *(world.logged(party, f"the run was stopped: {told}") for party in PARTIES),
         not any(problem.charges().values()),
     )
+
+
+def aligned(world: World) -> tuple[list[object], list[object]]:
+    """Rows: sites with nine tenths of their samples in common align them, and train on those.
+
+    The first is of the contract, the second of what is the same as in one process, on data that
+    were aligned beforehand: of files the models, since snapshots hold the terms.
+    """
+    note("aligned ids")
+    common = [row for row in range(ALIGNED) if row % 10 != 3]
+    plain = make_problem(world.folder / "align-plain", "sharing", rows=ALIGNED)
+    plain = with_ids(plain, dict.fromkeys(PARTIES, common))
+    expected = in_process(plain)
+    problem = world.problem("align", "sharing", rows=ALIGNED)
+    lacks = {party: range(3 + 10 * place, ALIGNED, 30) for place, party in enumerate(PARTIES)}
+    rows = {party: sorted({*range(ALIGNED)} - {*lacks[party]}, reverse=True) for party in PARTIES}
+    problem = with_ids(problem, rows, alignment="ids-1")
+    found = world.run(alignment_of(problem).job)
+    paths = [problem.folder / party / "state" / "alignments" / "ids-1" for party in PARTIES]
+    files = {path.read_text() if path.is_file() else str(path) for path in paths}
+    told = json.loads(found.result or "{}").get("samples")
+    fine = yes(told == len(common) and len(files) == 1)
+    what = ["aligned: every site keeps the ids that are common", f"{told} of {ALIGNED}", fine]
+    outcome = world.run(problem.job)
+    if outcome.ended != "done":
+        note(str(outcome))
+        return what, ["sharing, aligned", 0, "NO", "NO", "NO", "NO"]
+    here, kept = plain.kept(), problem.kept()
+    models = [name for name in here if name.endswith(("model.json", "result.json"))]
+    result = (plain.run_folder(OWNER, "coordinator") / "result.json").read_text()
+    return what, [
+        "sharing, aligned",
+        len(expected),
+        yes(answers_of(outcome) == expected),
+        yes(all(kept.get(one) == here[one] for one in models)),
+        yes(outcome.result == result),
+        yes(problem.charges() == plain.charges()),
+    ]
 
 
 def wrong_run(world: World) -> list[object]:
@@ -380,7 +418,11 @@ def main() -> int:
         environment = child_environment(**ONE_THREAD)
         with Federation(folder / "kits", environment) as federation:
             world = World(folder, federation, NVFlareRunner(folder / "kits"))
-            for algorithm in list(PROBLEMS)[: 1 if options.quick else None]:
+            can_align = find_spec("private_set_intersection") is not None
+            if can_align:
+                for table, row in zip((contract, same), aligned(world), strict=True):
+                    table.rows.append(row)
+            for algorithm in list(PROBLEMS)[: (0 if can_align else 1) if options.quick else None]:
                 same.rows.append(same_bytes(world, algorithm))
             if not options.quick:
                 contract.rows += killed_and_resumed(world)

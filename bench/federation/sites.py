@@ -7,9 +7,9 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -67,11 +67,12 @@ class Problem:
 
     folder: Path
     job: Job
+    name: str = "job.toml"
 
     @property
     def job_file(self) -> Path:
         """The terms."""
-        return self.folder / "job.toml"
+        return self.folder / self.name
 
     @property
     def site_files(self) -> list[Path]:
@@ -93,7 +94,8 @@ class Problem:
 
     def make(self) -> tuple[list[Party], Coordinator]:
         """All sites in this process."""
-        parties = [SiteConfig.load(self.site_file(name)).party(self.job) for name in PARTIES]
+        names = self.job.parties
+        parties = [SiteConfig.load(self.site_file(name)).party(self.job) for name in names]
         return parties, SiteConfig.load(self.site_file(OWNER)).coordinator(self.job)
 
     def kept(self) -> dict[str, str]:
@@ -156,11 +158,7 @@ def make_problem(
     job = Job("trial", algorithm, PARTIES, owner, settings, ids=False, sizes=sizes, sums=sums)
     problem = Problem(folder, job)
     folder.mkdir(parents=True, exist_ok=True)
-    head = {"run": job.run, "algorithm": algorithm, "parties": list(PARTIES), "ids": False}
-    head |= {"sizes": list(sizes), "sums": sums}
-    if owner is not None:
-        head["label_owner"] = owner
-    problem.job_file.write_text(_toml(head) + "\n[settings]\n" + _toml(settings))
+    _write_job(problem)
     labels = np.where(rng.random(rows) < 0.5, -1.0, 1.0)
     for place, name in enumerate(PARTIES):
         table = rng.uniform(-1.0, 1.0, (rows, columns))
@@ -204,6 +202,44 @@ def approve_all(job: Job, site_files: Iterable[str | Path], **changes: Any) -> N
             known = {name: key_of(name).public for name in others_of(job, site.name)}
             consent = Consent.of(job, site.name, known, **given | changes)
             write_consent(site.consent_folder, job, consent, APPROVING)
+
+
+def with_ids(
+    problem: Problem, rows: Mapping[str, Sequence[int]], name: str = "p{:05}", **changes: Any
+) -> Problem:
+    """The same sites with a column of sample ids, and a job that matches them.
+
+    rows : which of its rows each site has, and in which order; the id of one is made of its number
+    changes : of the job
+    """
+    for party, own in rows.items():
+        home = problem.folder / party
+        header, *lines = (home / "data.csv").read_text().splitlines()
+        table = [f"{name.format(row)},{lines[row]}" for row in own]
+        (home / "data.csv").write_text("\n".join([f"id,{header}", *table, ""]))
+        (home / "salt.txt").write_text("a salt of the three sites\n")
+        site = home / "site.toml"
+        keys = '[data]\nid = "id"\nsalt_file = "salt.txt"\n'
+        site.write_text(site.read_text().replace("[data]\n", keys))
+    found = replace(problem, job=replace(problem.job, ids=True, **changes))
+    _write_job(found)
+    return found
+
+
+def alignment_of(problem: Problem, **changes: Any) -> Problem:
+    """The run that aligns the sites of a problem; its job is in a file of its own."""
+    owner = problem.job.label_owner
+    job = Job("ids-1", "align", problem.job.parties, owner, **changes)
+    found = replace(problem, job=job, name="align.toml")
+    _write_job(found)
+    return found
+
+
+def _write_job(problem: Problem) -> None:
+    head = asdict(problem.job)
+    settings = head.pop("settings")
+    plain = {name: value for name, value in head.items() if value is not None}
+    problem.job_file.write_text(_toml(plain) + "\n[settings]\n" + _toml(settings))
 
 
 def _write_site(

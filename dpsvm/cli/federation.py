@@ -13,6 +13,7 @@ SUBCOMMANDS = {
     "approve": "sign a site's consent to a job: without one it answers nothing",
     "revoke": "take a consent back",
     "check": "validate a job and the files of its sites; nothing is run and nothing charged",
+    "align": "find the samples that all sites have, by private set intersection",
     "simulate": "run a job with all of its sites on this machine",
     "resume": "go on with a run that was interrupted",
     "status": "what a site keeps of its runs",

@@ -28,7 +28,8 @@ Without ``allow`` the site takes part in private runs only, and needs bounds and
 
 Sites with the same samples are told by a digest of their ordered ids under the salt. This is not
 private set intersection: it finds no common subset, and whoever has the salt can test a guessed
-list of ids. Without a salt anybody can.
+list of ids. Without a salt anybody can. A run of ``align`` finds the common subset, without a salt,
+and keeps it in ``alignments`` of the state folder; a job that names it uses those rows only.
 
 Paths are relative to the file. Of LIBSVM text ``columns`` are pairs of first and last index,
 ``n_features`` is the width, labels are the first numbers of the lines, and there are no ids.
@@ -46,6 +47,7 @@ from pathlib import Path
 from typing import Any
 
 from dpsvm._renamed import SHARING, check_names
+from dpsvm.federation.alignments import FOLDER, aligned, aligned_count
 from dpsvm.federation.approving import Approving, approved
 from dpsvm.federation.consent import WITHOUT_DATA, Clock, utc_now
 from dpsvm.federation.coordinator import Coordinator
@@ -174,6 +176,8 @@ class SiteConfig(Approving):
 
     def site(self, job: Job, *, labels: bool) -> Site:
         """What it brings as a party."""
+        if job.algorithm == "align":
+            return self._aligning(job)
         return self._site(job, self.model(job), labels=labels, columns=True)
 
     def owner(self, job: Job) -> Site:
@@ -186,13 +190,15 @@ class SiteConfig(Approving):
             )
         if job.algorithm == "network":
             return Site(self.name)
+        if job.algorithm == "align":
+            return self._aligning(job)
         model = self.model(job, "coordinator", "result.json")
         return self._site(job, model, labels=job.algorithm != "predict", columns=False)
 
     def check(self, job: Job) -> None:
         """Refuse a job whose public bounds are not those that the site agreed to."""
-        if job.algorithm == "predict":
-            return  # its bounds were those of the training
+        if job.algorithm in ("predict", "align"):
+            return  # bounds are of the training
         for name, value in self.bounds.items():
             said = job.settings.get(name)
             if isinstance(said, bool) or not isinstance(said, (int, float)) or said != value:
@@ -213,6 +219,20 @@ class SiteConfig(Approving):
                 f"{' and no '.join(missing)} for them"
             )
 
+    def _aligning(self, job: Job) -> Site:
+        """What it brings to an alignment: ids alone."""
+        counted = self._count(self._source(job, None))
+        if counted.ids is None:
+            raise Refusal(f"{self.name} has no sample ids, which run {job.run} aligns")
+        return Site(
+            self.name,
+            ids=counted.ids,
+            ledger=self.accountant(),
+            private=self.private,
+            state=self.state,
+            alignments=self.state / FOLDER,
+        )
+
     def _site(self, job: Job, model: dict[str, Any] | None, *, labels: bool, columns: bool) -> Site:
         """Its side, of which no value was read."""
         source = self._source(job, model if columns else None)
@@ -221,7 +241,7 @@ class SiteConfig(Approving):
                 f"{self.name} must give n_features or columns in its file: a private run takes no "
                 "width from the data"
             )
-        counted = self._count(source)
+        counted = aligned_count(self._count(source), job, self.state / FOLDER, self.name)
         names = source.names(counted, labels=labels, columns=columns)
         if columns and not source.has_width:
             names = self._read(source, job, labels=labels, columns=True).names
@@ -229,13 +249,14 @@ class SiteConfig(Approving):
             raise Refusal(f"{self.name} has no columns beside ids and labels")
         if job.ids and job.algorithm != "network" and counted.ids is None:
             raise Refusal(f"{self.name} has no sample ids, and run {job.run} matches rows by them")
-        if job.ids and counted.ids is not None and not self.salt:
+        if job.compares_ids and counted.ids is not None and not self.salt:
             raise Refusal(f"{self.name} has no salt_file, without which ids could be guessed")
         if columns:
             _check_names(source, names, model)
 
         def read() -> Data:
             found = self._read(source, job, labels=labels, columns=columns)
+            found = aligned(found, job, self.state / FOLDER, self.name)
             return Data(found.columns, found.labels)
 
         return Site(
@@ -264,13 +285,16 @@ class SiteConfig(Approving):
         source = self._source(job, like)
         table = self._read(source, job, labels=labels, columns=columns)
         _check_names(source, table.names, like)
-        return table
+        return aligned(table, job, self.state / FOLDER, self.name)
 
     def _source(self, job: Job, like: dict[str, Any] | None) -> Source:
         """Where the samples of a job come from."""
-        source = self.predict if job.algorithm == "predict" else self.source
+        predicts = job.algorithm == "predict" or (
+            job.algorithm == "align" and job.settings.get("of") == "predict"
+        )
+        source = self.predict if predicts else self.source
         if source is None:
-            part = "[predict]" if job.algorithm == "predict" else "[data]"
+            part = "[predict]" if predicts else "[data]"
             raise Refusal(f"{self.name} has no {part}, which run {job.run} needs")
         names = None if like is None else like.get("features")
         if names is not None and source.is_csv:

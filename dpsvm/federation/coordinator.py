@@ -258,6 +258,7 @@ class Coordinator:
         self._check_kinds(replies)
         lead = self._paid()
         if now.stage == "ending":
+            lead.close()
             result = {"history": now.history, **lead.result()}
             self.store.write("result.json", dump_model(self.job, self.site, result))
             now.stage = "done"
@@ -332,14 +333,14 @@ class Coordinator:
 
     def _agree(self, hellos: Sequence[Message]) -> Shape:
         """What the parties have in common, or a refusal that says what they have not."""
-        network = self.job.algorithm == "network"
+        network, aligns = (self.job.algorithm == one for one in ("network", "align"))
         for party, hello in zip(self.job.parties, hellos, strict=True):
             if hello.kind != "hello" or hello.text("party") != party:
                 raise Refusal(f"{party} did not say hello in its own name")
             if hello.whole("version") != VERSION or hello.text("job") != self.job.digest:
                 raise Refusal(f"{party} has another version of the protocol, or other terms")
         counts = [hello.whole("rows") for hello in hellos]
-        columns = [hello.whole("columns") for hello in hellos]
+        columns = counts if aligns else [hello.whole("columns") for hello in hellos]
         for party, sizes in zip(self.job.parties, zip(counts, columns, strict=True), strict=True):
             if not all(1 <= size <= _LARGEST_SIZE for size in sizes):
                 raise Refusal(f"{party} says that it has {sizes[0]} rows, {sizes[1]} columns")
@@ -350,9 +351,13 @@ class Coordinator:
             if len(set(columns)) > 1:
                 raise Refusal(f"the nodes must have the same columns, got {columns} of them")
             return Shape(0, tuple(counts), columns[0])
+        if aligns:
+            return Shape(self.site.rows, agreed)
         for party, count in zip(self.job.parties, counts, strict=True):
             if count != self.site.rows:
-                raise Refusal(f"{self.site.name} has {self.site.rows} rows, {party} has {count}")
+                advice = ": an alignment finds those that all sites have" if self.job.ids else ""
+                told = f"{self.site.name} has {self.site.rows} rows, {party} has {count}"
+                raise Refusal(f"{told}{advice}")
         if self.job.ids:
             own = self.site.digest()
             if not own:

@@ -121,7 +121,8 @@ class Custody:
 
     def check(self, price: Price | None) -> None:
         """Refuse a run that the budget does not cover, or a site's data do not take part in."""
-        if price is None and self.role == PARTY and self.site.private:
+        aligns = self.job.algorithm == "align"  # of ids alone, which no guarantee here is about
+        if price is None and self.role == PARTY and self.site.private and not aligns:
             raise Refusal(f"{self.site.name} takes part in private runs only")
         if self.site.consent is not None and (price is not None or self.role == PARTY):
             self.site.consent.require_price(price, self._total(price))
@@ -131,6 +132,11 @@ class Custody:
             require_records(self.site.state, self.site.name, self.site.ledger)
         if price is None:
             return
+        if self.job.alignment is not None and price.guarantee.neighbouring == "add-remove":
+            raise Refusal(
+                f"a guarantee of add-remove hides who is in the data, and alignment "
+                f"{self.job.alignment} has told it: the guarantee must be of replace, row or column"
+            )
         if self.site.ledger is None:
             raise Refusal(f"this is a private run, and {self.site.name} has no ledger to charge")
         for event in self.due(price):

@@ -50,8 +50,8 @@ def end_of_run(reason: str, *, restore: bool = False) -> Content:
 class Shape(NamedTuple):
     """What all sites know of each other before a run begins."""
 
-    rows: int  # of the samples all parties share; 0 in a network
-    sizes: tuple[int, ...]  # columns of each party, or rows of each node
+    rows: int  # of the samples all parties share, or the label owner's to align; 0 in a network
+    sizes: tuple[int, ...]  # columns of each party, rows of each node, or ids to align
     columns: int = 0  # that all the nodes of a network have
 
 
@@ -143,6 +143,9 @@ class Lead(_Part):
     def told(self, place: int, reply: Message) -> Any:
         """The answer of a party, as that object takes it."""
         raise NotImplementedError
+
+    def close(self) -> None:
+        """The run is over: keep what is kept outside of its folder."""
 
     def metrics(self) -> dict[str, Any]:
         """How the run stands, from messages and labels."""

@@ -101,6 +101,11 @@ FIELDS: Mapping[str, Fields] = {
     # Joint prediction. Where the coordinator holds the model, each party is told its own weights
     # and the digests of everybody's.
     "ask": {"weights": Numbers(1, needed=False), "digests": Numbers(2, "i8", needed=False)},
+    # Alignment: rows of 33 bytes, points of a curve that hide sample ids under somebody's key.
+    "match": {"blinded": Numbers(2, "u1")},
+    "matched": {name: Numbers(2, "u1") for name in ("own", "twice", "blinded")},
+    "common": {"own": Numbers(2, "u1"), "twice": Numbers(2, "u1")},
+    "aligned": {"samples": Value(int)},
     # The end of a run, and of one that is given up.
     "end": {"reason": Value(str), "restore": Value(bool)},
     "ended": {},
@@ -111,8 +116,8 @@ FIELDS: Mapping[str, Fields] = {
 """The protocol's list: the fields of every kind of message."""
 
 FROM_PARTY = (
-    *("hello", "ready", "masked", "contribution", "iterate", "proposal", "ended", "stopped"),
-    "refusal",
+    *("hello", "ready", "masked", "contribution", "iterate", "proposal", "matched", "aligned"),
+    *("ended", "stopped", "refusal"),
 )
 """The kinds that leave a party."""
 

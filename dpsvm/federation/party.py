@@ -122,7 +122,7 @@ class Party:
             "party": self.site.name,
             "rows": self.site.rows,
             "columns": self.site.columns,
-            "ids": self.site.digest() if self.job.ids else "",
+            "ids": self.site.digest() if self.job.compares_ids else "",
             "held": self.held,
             "budget": budget,
             "ledger": count,
@@ -339,6 +339,8 @@ class Party:
             raise Refusal(f"the sizes of the parties were agreed to be {self.job.sizes}")
         rows, network = message.whole("rows"), self.job.algorithm == "network"
         own = (0, self.site.rows) if network else (self.site.rows, self.site.columns)
+        if self.job.algorithm == "align":
+            own = (rows, self.site.rows)  # the label owner has others
         if (rows, sizes[self.place]) != own:
             raise Refusal(
                 f"{self.site.name} has {self.site.rows} rows and {self.site.columns} columns, and "

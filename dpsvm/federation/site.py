@@ -104,6 +104,7 @@ class Site:
     known: Mapping[str, Known] = field(default_factory=dict)  # the others, by name
     consent: Approval | None = None  # to the run; None where the caller's own data are at hand
     state: Path | None = None  # the folder of all its runs; None keeps nothing between them
+    alignments: Path | None = None  # the folder of those that it finds; None keeps none
     _opened: list[Data | None] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -121,7 +122,7 @@ class Site:
             return self.table.rows
         if self.table is not None:
             return int(self.table.shape[0])
-        return 0 if self.labels is None else len(self.labels)
+        return len(self.ids or ()) if self.labels is None else len(self.labels)
 
     @property
     def columns(self) -> int:
@@ -161,8 +162,9 @@ class Site:
         return Data(None if table is None else _checked(table), labels)
 
     def fingerprint(self, key: bytes) -> str:
-        """Of its table and labels, under a secret key: whether they are still the same."""
+        """Of its table, labels and ids, under a secret key: whether they are still the same."""
         mac = hmac.new(key, digestmod=hashlib.sha256)
+        mac.update(b"" if self.ids is None else digest_of(self.ids, "").encode())
         for array in _arrays(*self.open()):
             mac.update(f"{array.dtype.str} {array.shape}".encode())
             mac.update(np.ascontiguousarray(array).view(np.uint8).data if array.size else b"")

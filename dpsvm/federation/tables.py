@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import math
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -39,6 +39,13 @@ class Table:
         """Whether what is asked for is there."""
         return (self.labels is not None or not labels) and (bool(self.names) or not columns)
 
+    def chosen(self, ids: Sequence[str]) -> Table:
+        """The rows of these ids, in their order; a KeyError if one is not there."""
+        places = {one: place for place, one in enumerate(self.ids or ())}
+        rows = np.array([places[one] for one in ids], dtype=np.intp)
+        labels = None if self.labels is None else self.labels[rows]
+        return replace(self, columns=self.columns[rows], ids=tuple(ids), labels=labels)
+
     def only(self, *, labels: bool, columns: bool) -> Table:
         """What is asked for, without the rest."""
         return replace(
@@ -56,6 +63,12 @@ class Counted:
     rows: int
     header: tuple[str, ...] = ()  # of CSV
     ids: tuple[str, ...] | None = None  # sorted
+
+    def chosen(self, ids: Sequence[str]) -> Counted:
+        """The rows of these ids; a KeyError if one is not there."""
+        if not set(ids) <= set(self.ids or ()):
+            raise KeyError
+        return replace(self, rows=len(ids), ids=tuple(ids))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,7 @@ from dpsvm.cli.federating.cast import Cast
 from dpsvm.cli.federating.command import Command
 from dpsvm.cli.layout import line
 from dpsvm.cli.options import UsageError
+from dpsvm.federation.align import REVEALED
 from dpsvm.federation.config import SiteConfig
 from dpsvm.federation.consent import consent_path, utc_now
 from dpsvm.federation.coordinator import Coordinator
@@ -57,7 +58,7 @@ COMMANDS = {
         "Rows are matched by sample ids: each site sorts its rows by id, and sites compare a "
         "digest of all the ids under a salt that they share (new-salt makes one). This tells "
         "whether they have the same samples. It is NOT private set intersection: it finds no "
-        "common subset, and whoever has the salt can test a guessed list of ids.",
+        "common subset (align does), and whoever has the salt can test a guessed list of ids.",
         _check,
     )
 }
@@ -86,14 +87,9 @@ def _all_sides(cast: Cast) -> list[str]:
     ]
     told = rehearse(cast, own, parties)
     look(cast)
-    network = job.algorithm == "network"
-    sites = [party.site for party in parties]
-    rows = ", ".join(f"{one.name} {one.rows}" for one in sites) if network else owner.rows
-    columns = ", ".join(f"{one.name} {one.columns}" for one in sites)
     return [
         *_terms_lines(job, cast.job_path),
-        line("rows", rows),
-        line("columns", sites[0].columns if network else columns),
+        *_shape_lines(job, owner, [party.site for party in parties]),
         *_ids_lines(job, owner, "the same at all sites"),
         *_bounds_lines(job, cast.sites),
         *told,
@@ -101,6 +97,16 @@ def _all_sides(cast: Cast) -> list[str]:
         line("run", "; ".join(cast.kept()) or "has not begun"),
         line("checked", "nothing was trained, charged or written"),
     ]
+
+
+def _shape_lines(job: Job, owner: Site, sites: Sequence[Site]) -> list[str]:
+    rows = ", ".join(f"{one.name} {one.rows}" for one in sites)
+    if job.algorithm == "align":
+        return [line("ids", f"{owner.name} {owner.rows} as the label owner; {rows}")]
+    if job.algorithm == "network":
+        return [line("rows", rows), line("columns", sites[0].columns)]
+    columns = ", ".join(f"{one.name} {one.columns}" for one in sites)
+    return [line("rows", owner.rows), line("columns", columns)]
 
 
 def rehearse(cast: Cast, owner: Site, parties: Sequence[Party]) -> list[str]:
@@ -150,15 +156,17 @@ def _own_side(job: Job, path: str, config: SiteConfig) -> list[str]:
         site = config.member(job)
         network = job.algorithm == "network"
         shape = Shape(site.rows, (site.columns,) * count)
-        if network:
-            shape = Shape(0, (site.rows,) * count, site.columns)
+        if network or job.algorithm == "align":
+            shape = Shape(0 if network else site.rows, (site.rows,) * count, site.columns)
         member = make_member(job, job.place(config.name), site, shape, noise)
         party = Party(job, site, FolderCopy(config.state / "party", job.run))
         costs.append(_Cost(config, party.custody, member.price))
-        lines += [line("rows", site.rows), line("columns", ", ".join(site.features or ()))]
+        lines.append(line("ids" if job.algorithm == "align" else "rows", site.rows))
+        lines += [line("columns", ", ".join(site.features))] if site.features else []
     if is_owner:
         site = config.owner(job)
         width = max(1, costs[0].custody.site.columns if costs else 1)
+        width = site.rows if job.algorithm == "align" else width
         lead = make_lead(job, site, Shape(site.rows, (width,) * count), noise)
         kept = FolderCopy(config.state / "coordinator", job.run)
         costs.append(_Cost(config, Coordinator(job, site, kept).custody, lead.price))
@@ -201,10 +209,14 @@ def _terms_lines(job: Job, path: str) -> list[str]:
 def _ids_lines(job: Job, site: Site, remark: str) -> list[str]:
     if job.algorithm == "network":
         return []
+    if job.algorithm == "align":
+        return [line("will be revealed", REVEALED)]
     if not job.ids or site.ids is None:
         return [line("sample ids", "not matched: rows are taken as they lie (ids = false)")]
     salted = "salted digest" if site.salt else "digest WITHOUT a salt, which can be guessed"
     text = f"{len(site.ids)}, {remark}, by a {salted}; this is not private set intersection"
+    if job.alignment is not None:
+        text = f"{len(site.ids)} of alignment {job.alignment}, {remark}, by a {salted}"
     return [line("sample ids", text)]
 
 
@@ -230,6 +242,8 @@ def _cost_lines(job: Job, costs: Sequence[_Cost]) -> list[str]:
             told += " for each party"
     elif "epsilon" in job.settings or "privacy" in job.settings:
         told = "for the data of the parties; this side is not charged"
+    elif job.algorithm == "align":
+        told = "none: what is revealed is who is in the data, and no value of theirs"
     lines = [line("guarantee", told)]
     for path in dict.fromkeys(os.path.realpath(one.config.ledger or "") for one in costs):
         shared = [one for one in costs if os.path.realpath(one.config.ledger or "") == path]

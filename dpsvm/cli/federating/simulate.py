@@ -38,8 +38,9 @@ _OUTSIDE = (
 
 def _simulate(usage: str, *words: str, resume: bool, json: str | None, quiet: bool) -> None:
     cast = Cast.load(words, usage)
-    if cast.job.algorithm == "predict":
-        raise UsageError(f"{cast.job_path} predicts: dpsvm federation predict carries it out")
+    if cast.job.algorithm in ("predict", "align"):
+        name = cast.job.algorithm
+        raise UsageError(f"{cast.job_path} {name}s: dpsvm federation {name} carries it out")
     check_outputs(cast.files(), {"--json": json})
     cast.check_begun(resume=resume, again=cast.resume_command())
     found = _run(cast, quiet=quiet)
