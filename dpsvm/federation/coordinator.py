@@ -10,7 +10,7 @@ import numpy as np
 
 from dpsvm.federation.custody import COORDINATOR, Custody
 from dpsvm.federation.job import Job
-from dpsvm.federation.members import Content, Lead, Shape, make_lead
+from dpsvm.federation.members import Content, Lead, Shape, make_lead, require_numbers
 from dpsvm.federation.messages import NOT_BEGUN, VERSION, Message, MessageError
 from dpsvm.federation.models import dump_model
 from dpsvm.federation.site import Refusal, Site
@@ -219,6 +219,8 @@ class Coordinator:
         return self._send(metrics)
 
     def _send(self, metrics: dict[str, Any] | None = None) -> Turn:
+        for content in self._now.outbox:
+            require_numbers(self.job, "what the coordinator would ask", content)
         self._phase("after gather")
         self.store.save(self.snapshot(), self._phase)
         self._phase("after snapshot")
@@ -242,6 +244,7 @@ class Coordinator:
                     f"{party} answered for round {reply.round} of run {reply.run}, not for round "
                     f"{number} of run {self.job.run}"
                 )
+            require_numbers(self.job, f"the {reply.kind} of {party} in round {number}", reply)
             found.append(reply)
         return found
 

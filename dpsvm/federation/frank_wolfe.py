@@ -7,7 +7,6 @@ from typing import Any
 from scipy import sparse
 
 from dpsvm._renamed import FRANK_WOLFE
-from dpsvm.federation.frames import LARGEST
 from dpsvm.federation.job import Job
 from dpsvm.federation.members import (
     Beside,
@@ -17,6 +16,7 @@ from dpsvm.federation.members import (
     Member,
     Shape,
     agreement_of,
+    require_frame,
     require_kind,
     require_labels,
     settings_of_job,
@@ -35,6 +35,7 @@ from dpsvm.privacy.noise import Noise
 Solver = DistributedFrankWolfe | PrivateDistributedFrankWolfe
 
 _ELSEWHERE = ("accountant", "random_state", "send")
+_MOST_DRAWN = 1 << 30  # numbers of J
 
 
 def settings_of(job: Job) -> Solver:
@@ -68,6 +69,12 @@ def settings_of(job: Job) -> Solver:
 
 def agree(settings: Solver, shape: Shape) -> Agreement:
     """What the parties and the label owner agree on."""
+    sketch = shape.rows if settings.sketch is None else int(settings.sketch)
+    kept = sum(min(settings.rounds, columns) for columns in shape.sizes)
+    require_frame(sum(shape.sizes), "a weight for every column")
+    require_frame(2 * kept * sketch, "a snapshot of all sketches, which a smaller one makes fit,")
+    if settings.sketch is not None and sketch * shape.rows > _MOST_DRAWN:
+        raise ValueError(f"a sketch of {sketch} x {shape.rows} numbers is too large to be drawn")
     return Agreement.of(settings, shape.sizes, shape.rows)
 
 
@@ -95,9 +102,6 @@ class FrankWolfeLead(Lead):
     def __init__(self, job: Job, site: Site, shape: Shape, noise: Noise) -> None:
         agreed = agreement_of(job, shape)
         labels = require_labels(job, site)
-        kept = len(shape.sizes) * agreed.rounds * agreed.sketch.size * 8
-        if kept > LARGEST // 2:
-            raise ValueError(f"{kept} bytes of sketches are too many for a snapshot: sketch more")
         super().__init__(agreed, agreed.lead(check_vector(labels, "the labels"), noise))
 
     def question(self, asked: Query) -> Content:

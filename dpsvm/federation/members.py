@@ -13,13 +13,18 @@ Every algorithm has a module, made of the objects of :mod:`dpsvm.admm` and
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+
 from dpsvm._renamed import check_names
 from dpsvm.distributed.agreement import Agreement
+from dpsvm.federation.frames import LARGEST
 from dpsvm.federation.job import Job, told_where
 from dpsvm.federation.messages import Array, Message, Scalar
 from dpsvm.federation.site import Refusal, Site
@@ -28,6 +33,12 @@ from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.release import Price, report_of
 
 Kind = TypeVar("Kind")
+
+MOST_ROUNDS = 1_000_000
+"""Of a run, at most: the metrics of every round are in each snapshot."""
+
+_MOST_NUMBERS = (LARGEST - (1 << 20)) // 8  # of a message, beside its header
+_SUMMED = ("contribution", "score", "iterate", "neighbours", "query", "proposal")
 
 _KEY = "a secret key of each site, from the operating system's entropy"
 
@@ -172,6 +183,39 @@ def require_kind(message: Message, kind: str, what: str) -> None:
         raise Refusal(f"{what} awaited, got a {message.kind}")
 
 
+def require_numbers(job: Job, who: str, content: Content | Message) -> None:
+    """Refuse numbers that are not finite, or beyond the range that the job names.
+
+    >>> job = Job("r", "network", ("a", "b"), sum_range=10.0)
+    >>> require_numbers(job, "a", Content("iterate", {"weights": np.array([1.0, -11.0])}))
+    Traceback (most recent call last):
+    ...
+    dpsvm.federation.site.Refusal: a has a number beyond the sum_range = 10 of run r
+    """
+    for array in content.arrays.values():
+        if array.dtype.kind != "f" or not array.size:
+            continue
+        largest = float(max(-array.min(), array.max()))
+        if not math.isfinite(largest):
+            raise Refusal(f"{who} has a number that is not finite")
+        if content.kind in _SUMMED and largest > job.sum_range:
+            raise Refusal(
+                f"{who} has a number beyond the sum_range = {job.sum_range:g} of run {job.run}"
+            )
+
+
+def require_frame(numbers: int, what: str) -> None:
+    """Refuse what no message and no snapshot can hold, before anything is charged.
+
+    >>> require_frame(2**40, "a price of all rows")
+    Traceback (most recent call last):
+    ...
+    dpsvm.federation.site.Refusal: a price of all rows has 1099511627776 numbers, above 134086656
+    """
+    if numbers > _MOST_NUMBERS:
+        raise Refusal(f"{what} has {numbers} numbers, above {_MOST_NUMBERS}")
+
+
 def require_labels(job: Job, site: Site) -> Any:
     """The labels of their owner."""
     if site.labels is None:
@@ -197,35 +241,41 @@ def with_settings(
     ...
     ValueError: 'cost' is called 'C' now
     """
-    known = [name for name in inspect.signature(kind).parameters if name not in without]
+    parameters = inspect.signature(kind).parameters
+    known = [name for name in parameters if name not in without]
     check_names(settings, renamed)
-    for name in settings:
+    for name, value in settings.items():
         if name not in known:
             raise ValueError(f"unknown setting {name!r}; known are {', '.join(known)}")
+        switch = isinstance(parameters[name].default, bool)
+        if isinstance(value, dict) or (isinstance(value, bool) and not switch):
+            raise ValueError(f"{name} cannot be {value!r}")
     return kind(**settings, **more)
 
 
 def settings_of_job(job: Job) -> Any:
     """The unfitted estimator or solver whose settings a job has: made once, for all its sites."""
-    with told_where("settings"):
-        return job.once("settings", lambda: _module(job).settings_of(job))
+    with _told_settings():
+        return job.once("settings", lambda: _settings_of(job))
 
 
 def agreement_of(job: Job, shape: Shape) -> Any:
     """What the sites agree on once they know the shape of the data: made once, for all of them."""
     settings = settings_of_job(job)
-    with told_where("settings"):
+    with _told_settings():
         return job.once(shape, lambda: _module(job).agree(settings, shape))
 
 
 def make_member(job: Job, place: int, site: Site, shape: Shape, noise: Noise) -> Member:
     """The part of a party; whatever it cannot do is refused here."""
+    require_frame(shape.rows, "a number for every row")
     member: Member = _module(job).make_member(job, place, site, shape, noise)
     return member
 
 
 def make_lead(job: Job, site: Site, shape: Shape, noise: Noise) -> Lead:
     """The part of the coordinator; whatever it cannot do is refused here."""
+    require_frame(shape.rows, "a number for every row")
     lead: Lead = _module(job).make_lead(job, site, shape, noise)
     return lead
 
@@ -234,6 +284,23 @@ def local_model(run: Finished) -> Beside:
     """The joint model of a run beside one that was made alone."""
     found: Beside = _module(run.job).local_model(run)
     return found
+
+
+def _settings_of(job: Job) -> Any:
+    found = _module(job).settings_of(job)
+    if isinstance(found.rounds, int) and found.rounds > MOST_ROUNDS:
+        raise ValueError(f"rounds must be at most {MOST_ROUNDS}, got {found.rounds}")
+    return found
+
+
+@contextmanager
+def _told_settings() -> Iterator[None]:
+    """Settings of a type or a size that the mathematics cannot take are an error of theirs."""
+    with told_where("settings"):
+        try:
+            yield
+        except (TypeError, OverflowError, MemoryError, RecursionError) as error:
+            raise ValueError(f"these cannot be used: {error or type(error).__name__}") from None
 
 
 def _module(job: Job) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 
 from dpsvm.federation.custody import PARTY, Custody
 from dpsvm.federation.job import Job
-from dpsvm.federation.members import Content, Member, Shape, make_member
+from dpsvm.federation.members import Content, Member, Shape, make_member, require_numbers
 from dpsvm.federation.messages import NOT_BEGUN, VERSION, Message, Scalar, refusal
 from dpsvm.federation.models import dump_model
 from dpsvm.federation.site import Refusal, Site
@@ -203,10 +203,12 @@ class Party:
                 f"{self.site.name} awaits round {now.held + 1}, got a {message.kind} for round "
                 f"{message.round}"
             )
+        require_numbers(self.job, f"the {message.kind} for {self.site.name}", message)
         self._halfway = True
         self._phase("before draw")
         self._question = f"{message.round} {asked}"
         content = act(message)
+        require_numbers(self.job, f"the answer of {self.site.name}", content)
         self._phase("after draw")
         reply = Message(self.job.run, message.round, *content)
         now.held, now.asked, now.reply = message.round, asked, content

@@ -23,6 +23,7 @@ from dpsvm.federation.members import (
     Shape,
     agreement_of,
     end_of_run,
+    require_frame,
     require_kind,
     require_labels,
     settings_of_job,
@@ -67,6 +68,7 @@ def settings_of(job: Job) -> BaseSharingADMM:
 
 def agree(settings: BaseSharingADMM, shape: Shape) -> Agreement:
     """What the parties and the label owner agree on."""
+    require_frame((len(shape.sizes) + 8) * shape.rows, "a snapshot of all parties' numbers")
     return Agreement.of(settings, shape.sizes)
 
 
