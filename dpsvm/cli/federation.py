@@ -17,6 +17,7 @@ SUBCOMMANDS = {
     "nvflare": "run jobs by NVIDIA FLARE: provision, prepare, start, run",
     "export-nvflare": "write a job for NVIDIA FLARE",
     "abort": "give up a run at a site",
+    "purge": "remove what a site keeps of runs that are over",
     "new-salt": "write a fresh salt for the matching of sample ids",
 }
 

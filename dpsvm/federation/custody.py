@@ -7,7 +7,7 @@ from typing import Any
 
 from dpsvm.federation.job import Job
 from dpsvm.federation.site import Refusal, Site
-from dpsvm.federation.store import Store, StoreError
+from dpsvm.federation.store import PURGED, Store, StoreError
 from dpsvm.privacy.accountant import Charge
 from dpsvm.privacy.accounting import Event
 from dpsvm.privacy.release import Price
@@ -45,6 +45,9 @@ class Custody:
 
     def load(self) -> Any:
         """The snapshot of a run that was not given up, None if it has not begun."""
+        purged = self.store.read(PURGED)
+        if purged is not None:
+            raise Refusal(f"run {self.job.run} is over at {self.site.name}, and was purged")
         reason = self.store.read("aborted")
         if reason is not None:
             raise Refusal(f"run {self.job.run} was given up at {self.site.name}: {reason.strip()}")
