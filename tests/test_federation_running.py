@@ -312,17 +312,17 @@ def test_a_purge_that_was_killed_is_done_again(
     ended: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     site, folder = str(ended.site_file("lab")), ended.run_folder("lab")
-    left: list[int] = [0, 1, 2]
-    for most in left:
-        unlink, seen = Path.unlink, []
+    unlink = Path.unlink
+    seen: list[Path] = []
 
-        def dies(path: Path, *, seen: list[Path] = seen, most: int = most, **more: Any) -> None:
-            if path.parent == folder and path.name != "lock":
-                if len(seen) >= most:
-                    raise KeyboardInterrupt
-                seen.append(path)
-            unlink(path, **more)
+    def dies(path: Path, **more: Any) -> None:
+        if path.parent == folder and path.name != "lock":
+            seen.append(path)
+            if len(seen) % 2 == 1:  # one file is removed at each try but the first
+                raise KeyboardInterrupt
+        unlink(path, **more)
 
+    for _ in range(2):
         with monkeypatch.context() as patch:
             patch.setattr(Path, "unlink", dies)
             main(["federation", "purge", site, "trial"])

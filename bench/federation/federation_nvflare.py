@@ -39,7 +39,8 @@ from bench.common import Table, arguments, child_environment, note, run, version
 from bench.federation.sites import OWNER, PARTIES, PROBLEMS, Problem, make_problem
 from dpsvm.federation import InProcessRunner, Job, Message
 from dpsvm.federation.nvflare_export import TERMS, export
-from dpsvm.federation.nvflare_runner import Federation, NVFlareRunner, Outcome, point, provision
+from dpsvm.federation.nvflare_kits import point, provision
+from dpsvm.federation.nvflare_runner import Federation, NVFlareRunner, Outcome
 
 VICTIM = "lab"
 KILL_ROUNDS, KILL_AFTER = 40, 6
@@ -78,6 +79,7 @@ class World:
     def problem(self, name: str, algorithm: str, *more: Any, **options: Any) -> Problem:
         """New sites, which the kits are told of."""
         found = make_problem(self.folder / name, algorithm, *more, **options)
+        assert self.federation.kits.server is not None
         point(self.federation.kits.server, found.site_file(OWNER))
         for party, kit in self.federation.kits.sites.items():
             point(kit, found.site_file(party))
@@ -100,6 +102,7 @@ class World:
 
     def deliveries(self) -> int:
         """How many there were in the job that is running."""
+        assert self.federation.kits.server is not None
         logs = list(self.federation.kits.server.glob("*/deliveries.jsonl"))
         return len(logs[0].read_text().splitlines()) if logs else 0
 

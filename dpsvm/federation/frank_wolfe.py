@@ -70,7 +70,8 @@ def settings_of(job: Job) -> Solver:
 def agree(settings: Solver, shape: Shape) -> Agreement:
     """What the parties and the label owner agree on."""
     sketch = shape.rows if settings.sketch is None else int(settings.sketch)
-    kept = sum(min(settings.rounds, columns) for columns in shape.sizes)
+    rounds = check_count(settings.rounds, "rounds")
+    kept = sum(min(rounds, columns) for columns in shape.sizes)
     require_frame(sum(shape.sizes), "a weight for every column")
     require_frame(2 * kept * sketch, "a snapshot of all sketches, which a smaller one makes fit,")
     if settings.sketch is not None and sketch * shape.rows > _MOST_DRAWN:

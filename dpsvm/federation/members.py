@@ -20,8 +20,6 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
-
 from dpsvm._renamed import check_names
 from dpsvm.distributed.agreement import Agreement
 from dpsvm.federation.frames import LARGEST
@@ -186,6 +184,7 @@ def require_kind(message: Message, kind: str, what: str) -> None:
 def require_numbers(job: Job, who: str, content: Content | Message) -> None:
     """Refuse numbers that are not finite, or beyond the range that the job names.
 
+    >>> import numpy as np
     >>> job = Job("r", "network", ("a", "b"), sum_range=10.0)
     >>> require_numbers(job, "a", Content("iterate", {"weights": np.array([1.0, -11.0])}))
     Traceback (most recent call last):
