@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import os
+import signal
 import stat
+import subprocess
+import sys
+import time
+import zipfile
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from commands import refusal
-from federation_problems import NAMES, World, close, job_of
+from commands import environment, refusal, start
+from federation_problems import NAMES, SETTINGS, World, close, job_of
 from federation_problems import run as run_world
 
 from bench.federation import sites
@@ -20,10 +27,13 @@ from dpsvm.cli import main
 from dpsvm.federation import Coordinator, InProcessRunner, Job, MemoryStore, Message, Party
 from dpsvm.federation.config import SiteConfig
 from dpsvm.federation.members import Shape, agreement_of, settings_of_job
+from dpsvm.federation.nvflare_kits import Kits, prepare
 from dpsvm.federation.store import RunFolder, StoreError
 from dpsvm.federation.toml_text import parse_toml
 
 posix = pytest.mark.skipif(os.name != "posix", reason="rights are those of POSIX")
+with_mpi = pytest.mark.skipif(find_spec("mpi4py") is None, reason="mpi4py is not installed")
+needs_nvflare = pytest.mark.skipif(find_spec("nvflare") is None, reason="nvflare is not installed")
 OPEN = ["sharing", "network", "frank-wolfe"]
 
 
@@ -179,6 +189,100 @@ def test_toml_of_absurd_depth_or_length_is_one_line(text: str, told: str) -> Non
     with pytest.raises(ValueError, match=told) as error:
         parse_toml(text)
     assert "\n" not in str(error.value)
+
+
+ODD = [
+    *("true", "-1", "0", "1e400", "nan", "9223372036854775807", "9" * 25, "1e308", "5e-324"),
+    *("2026-01-01", "12:00:00", "''", "'x'", '"a\\u0000b"', '"a\\nb"', "'../../etc'", "'auto'"),
+    *("[]", "[1, 2]", "[[]]", "[[1, 2], [3, 'a']]", "{}", "{a = 1}", "[true]", "1.5", "2147483647"),
+    *("'" + "x" * 5000 + "'", "[" + "1, " * 3000 + "1]", "[" * 500, "[0.5]", "[-1, 1e308]"),
+]
+LINES = [
+    "[a.b]",
+    "[[settings]]",
+    "settings.rounds = 3",
+    "[data.file]",
+    "'a\nb' = 1",
+    '"\\u0007" = nan',
+]
+SITE = """name = "lab"
+state = "state"
+private = true
+[data]
+file = "lab.csv"
+columns = ["crp", "hdl"]
+id = "p"
+label = "y"
+salt_file = "salt.txt"
+rows = [0, 2]
+[predict]
+file = "new.csv"
+[bounds]
+data_norm = 1.0
+radius = 2.0
+[budget]
+ledger = "ledger.json"
+"""
+
+
+def job_texts() -> list[str]:
+    """The job files of all small runs."""
+    found = []
+    for name in SETTINGS:
+        content = json.loads(job_of(name).canonical())
+        settings = content.pop("settings")
+        lines = [f"{key} = {json.dumps(one)}" for key, one in content.items() if one is not None]
+        lines += ["[settings]", *(f"{key} = {json.dumps(one)}" for key, one in settings.items())]
+        found.append("\n".join(lines) + "\n")
+    return found
+
+
+def damaged(text: str, random: np.random.Generator) -> bytes:
+    """A file with a value, a bit, a line or a piece of it changed."""
+    lines, how = text.splitlines(), random.integers(8)
+    at = int(random.integers(len(lines)))
+    if how <= 3 and "=" in lines[at]:
+        lines[at] = f"{lines[at].split('=')[0]}= {ODD[random.integers(len(ODD))]}"
+    elif how == 4:
+        data = bytearray(text.encode())
+        for place in random.integers(len(data), size=3):
+            data[place] ^= 1 << int(random.integers(8))
+        return bytes(data)
+    elif how == 5:
+        del lines[at]
+    elif how == 6:
+        first, size = random.integers(len(text)), random.integers(1, 40)
+        return (text[:first] + text[first + size :]).encode()
+    else:
+        lines.insert(at, LINES[random.integers(len(LINES))])
+    return ("\n".join(lines) + "\n").encode()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_mutated_files_of_settings_are_read_or_refused(tmp_path: Path) -> None:
+    random, jobs, file = np.random.default_rng(0), job_texts(), tmp_path / "file.toml"
+    (tmp_path / "salt.txt").write_text("s" * 20)
+    (tmp_path / "lab.csv").write_text("p,crp,hdl,y\na,1,2,0\nb,1,2,1\nc,2,2,1\n")
+    asked = Job("r", "sharing", ("lab",), "lab", {"rounds": 2, "data_norm": 1.0, "radius": 2.0})
+    taken = {"job": 0, "site": 0}
+    for number in range(1500):
+        site = number % 3 == 0
+        file.write_bytes(damaged(SITE if site else jobs[random.integers(len(jobs))], random))
+        try:
+            if site:
+                config = SiteConfig.load(file)
+                if config.source is not None:
+                    config.source.read(labels=True)
+                config.check(asked)
+            else:
+                job = Job.load(file)
+                network = job.algorithm == "network"
+                sizes = ((10,) * 9 if network else (3, 2, 2))[: len(job.parties)]
+                agreement_of(job, Shape(0 if network else 30, sizes, 7 if network else 0))
+        except (ValueError, OSError):
+            continue
+        taken["site" if site else "job"] += 1
+    assert min(taken.values()) > 30
 
 
 def test_texts_and_comments_may_have_as_many_dots_as_they_like() -> None:
@@ -371,3 +475,186 @@ def test_a_purge_of_a_run_that_a_process_has_is_refused(
         told = refusal(capsys, "federation", "purge", site, "trial")
     assert "another process has this run" in told
     assert "snapshot" in names_in(ended.run_folder("lab"))
+
+
+# Signals and timeouts
+
+
+def family(process: Any) -> list[Any]:
+    """All processes that a process has begun, and that their children have."""
+    psutil = pytest.importorskip("psutil")
+    found: list[Any] = psutil.Process(process.pid).children(recursive=True)
+    return found
+
+
+def all_gone(processes: list[Any]) -> bool:
+    """Whether they end within some seconds."""
+    psutil = pytest.importorskip("psutil")
+    return not psutil.wait_procs(processes, timeout=20)[1]
+
+
+def long_run(tmp_path: Path, *flags: str) -> tuple[Any, Any]:
+    """A run of MPI that has begun, and its problem."""
+    settings = {"loss": "logistic", "rounds": 1_000_000}
+    problem = sites.make_problem(tmp_path / "sites", "sharing", settings, private=False)
+    process = start("federation", "run-mpi", *problem.files, *flags)
+    while not (problem.run_folder("lab") / "snapshot").exists():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+    return process, problem
+
+
+@with_mpi
+@posix
+def test_sigterm_ends_all_ranks_and_names_the_way_on(tmp_path: Path) -> None:
+    process, problem = long_run(tmp_path)
+    children = family(process)
+    assert len(children) >= 5  # mpirun and four ranks
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 143
+    assert f"dpsvm federation run-mpi {problem.job_file}" in err
+    assert "--resume goes on with it" in err
+    assert all_gone(children)
+
+
+@with_mpi
+@posix
+def test_a_rank_that_does_not_answer_stops_the_run_for_all(tmp_path: Path) -> None:
+    process, problem = long_run(tmp_path, "--reply-timeout", "2")
+    children = family(process)
+    ranks = [one for one in children if "dpsvm.federation.mpi" in one.cmdline()]
+    [stuck] = [one for one in ranks if one.environ().get("PMI_RANK") == "2"] or ranks[2:3]
+    os.kill(stuck.pid, signal.SIGSTOP)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "lab did not answer in round " in err
+    assert f"dpsvm federation run-mpi {problem.job_file}" in err
+    assert "--resume goes on with it" in err
+    assert all_gone(children)
+
+
+STARTED = """
+import subprocess, sys
+from dpsvm.cli import main
+from dpsvm.cli.federating import nvflare
+from dpsvm.federation.nvflare_kits import Kits
+from dpsvm.federation.nvflare_runner import Federation
+
+class Sleepers(Federation):
+    def __init__(self, folder):
+        self.kits, self.processes = Kits(None, {}, None), {}
+
+    def start(self):
+        more = [sys.executable, "-c", "import time; time.sleep(600)"]
+        wait = [sys.executable, "-c", f"import subprocess; subprocess.run({more!r})"]
+        for name in ("server", "lab"):
+            self.processes[name] = subprocess.Popen(wait, start_new_session=True)
+
+nvflare.Federation = Sleepers
+nvflare.find_spec = lambda name: name
+sys.exit(main(["federation", "nvflare", "start", "kits"]))
+"""
+
+
+@posix
+def test_sigterm_ends_a_started_federation() -> None:
+    words = [sys.executable, "-c", STARTED]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(words, stdout=pipe, text=True, env=environment()) as process:
+        assert process.stdout is not None
+        assert "connected" in process.stdout.readline()
+        while len(children := family(process)) < 4:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+    assert process.returncode == 143
+    assert all_gone(children)
+
+
+# Kits of NVFlare
+
+
+@posix
+def test_kits_whose_keys_others_may_read_are_refused(tmp_path: Path) -> None:
+    for kind, name in (("server", "localhost"), ("client", "lab"), ("admin", "admin")):
+        startup = tmp_path / "dpsvm" / "prod_00" / name / "startup"
+        startup.mkdir(parents=True)
+        (startup / f"fed_{kind}.json").write_text("{}")
+        (startup / f"{kind}.key").write_text("secret")
+        (startup / f"{kind}.key").chmod(0o600)
+    kits = Kits.find(tmp_path)
+    assert [one.name for one in kits.all] == ["localhost", "lab", "admin"]
+    key = startup / "admin.key"
+    key.chmod(0o640)
+    with pytest.raises(ValueError, match=f"others may read {key}: chmod -R go= "):
+        Kits.find(tmp_path)
+    with pytest.raises(ValueError, match="others may read"):
+        prepare(startup.parent, tmp_path / "site.toml")
+    key.chmod(0o600)
+    authority = tmp_path / "dpsvm" / "state" / "cert.json"
+    authority.parent.mkdir()
+    authority.write_text("secret")
+    authority.chmod(0o604)
+    with pytest.raises(ValueError, match=f"others may read {authority}"):
+        Kits.find(tmp_path)
+
+
+@needs_nvflare
+def test_keys_are_made_where_they_stay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    site = tmp_path / "lab.toml"
+    site.write_text('name = "lab"\nstate = "state"\n')
+    mine, signer = str(tmp_path / "mine"), str(tmp_path / "signer")
+    act = ["federation", "nvflare"]
+    before = os.umask(0)
+    try:
+        assert main([*act, "request", str(site), "--output", mine]) == 0
+        asked = capsys.readouterr().out.split(":")[0]
+        assert main([*act, "sign", signer, asked, "--host", "fl.example", "--port", "8443"]) == 0
+        out = capsys.readouterr().out
+        assert "client lab, request " in out
+        signed, fingerprint = f"{signer}/lab.signed.zip", out.split()[-1]
+        key = (tmp_path / "mine" / "lab.key").read_bytes()
+        for file in (asked, signed):
+            with zipfile.ZipFile(file) as content:
+                assert all(key not in content.read(name) for name in content.namelist())
+        assert not list((tmp_path / "signer").rglob("lab.key"))
+        wrong = ":".join(["SHA256", *["00"] * 32])
+        told = refusal(capsys, *act, "assemble", mine, signed, "--fingerprint", wrong)
+        assert "fingerprint does not match" in told
+        assert main([*act, "assemble", mine, signed, "--fingerprint", fingerprint]) == 0
+    finally:
+        os.umask(before)
+    capsys.readouterr()
+    kit = Kits.find(mine).sites["lab"]
+    assert str(site) in (kit / "local" / "dpsvm.toml").read_text()
+    assert "fl.example:8443" in (kit / "startup" / "fed_client.json").read_text()
+    if os.name == "posix":
+        for folder in (mine, signer):
+            assert stat.S_IMODE(Path(folder).stat().st_mode) == 0o700
+            keys = list(Path(folder).rglob("*.key"))
+            assert keys
+            assert {stat.S_IMODE(one.stat().st_mode) for one in keys} == {0o600}
+    assert "not an empty folder" in refusal(capsys, *act, "request", str(site), "--output", mine)
+    told = refusal(capsys, *act, "sign", signer, asked)
+    assert "was made for the server fl.example:8443, not for localhost:8002" in told
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["request", "lab.toml"], "--output is required"),
+        (["request", "--output", "x"], "a SITE or --admin is needed, one of both"),
+        (["assemble", "x", "y"], "--fingerprint is required"),
+        (["sign", "x"], "FOLDER and REQUEST... are needed, got 1"),
+        (["run", "x", "y", "--reply-timeout", "0"], "--reply-timeout: '0' is not a finite number"),
+    ],
+)
+def test_bad_words_for_kits(
+    words: list[str],
+    told: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("dpsvm.cli.federating.nvflare.find_spec", lambda name: name)
+    assert told in refusal(capsys, "federation", "nvflare", *words)

@@ -258,6 +258,15 @@ def settings_of_job(job: Job) -> Any:
         return job.once("settings", lambda: _settings_of(job))
 
 
+def rounds_of(job: Job) -> int:
+    """How many rounds a job has at most.
+
+    >>> rounds_of(Job("r", "sharing", ("a", "b"), "a", {"rounds": 5}))
+    5
+    """
+    return 1 if job.algorithm == "predict" else int(settings_of_job(job).rounds)
+
+
 def agreement_of(job: Job, shape: Shape) -> Any:
     """What the sites agree on once they know the shape of the data: made once, for all of them."""
     settings = settings_of_job(job)
