@@ -24,6 +24,7 @@ from federation_problems import run as run_world
 from bench.federation import sites
 from dpsvm.admm.network.node import Node
 from dpsvm.cli import main
+from dpsvm.cli.federating.predict import as_text
 from dpsvm.federation import Coordinator, InProcessRunner, Job, MemoryStore, Message, Party
 from dpsvm.federation.config import SiteConfig
 from dpsvm.federation.members import Shape, agreement_of, settings_of_job
@@ -537,6 +538,7 @@ def test_a_rank_that_does_not_answer_stops_the_run_for_all(tmp_path: Path) -> No
 STARTED = """
 import subprocess, sys
 from dpsvm.cli import main
+from dpsvm.cli.federating.predict import as_text
 from dpsvm.cli.federating import nvflare
 from dpsvm.federation.nvflare_kits import Kits
 from dpsvm.federation.nvflare_runner import Federation
@@ -658,3 +660,40 @@ def test_bad_words_for_kits(
 ) -> None:
     monkeypatch.setattr("dpsvm.cli.federating.nvflare.find_spec", lambda name: name)
     assert told in refusal(capsys, "federation", "nvflare", *words)
+
+
+@pytest.mark.parametrize("text", ["=cmd|' /C calc'!A0", "+x", "-x", "@SUM(A1)", "\t=1", "\r=1"])
+def test_what_begins_like_a_formula_is_written_as_a_text(text: str) -> None:
+    assert as_text(text) == f"'{text}"
+
+
+@pytest.mark.parametrize("text", ["-1", "+2.5e3", "p-1", "a=b", "", "ill"])
+def test_numbers_and_plain_texts_are_written_as_they_are(text: str) -> None:
+    assert as_text(text) == text
+
+
+@pytest.mark.parametrize("kind", ["SessionClosed", "NoConnection"])
+def test_a_server_that_is_gone_is_one_line_that_names_the_way_on(
+    kind: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    base = {"SessionClosed": Exception, "NoConnection": ConnectionError}[kind]
+    gone = type(kind, (base,), {"__module__": "nvflare.fuel.flare_api.api_spec"})
+
+    class Runner:
+        def __init__(self, folder: str) -> None:
+            self.folder = folder
+
+        def run(self, *_: Any, **__: Any) -> None:
+            raise gone("the session is\nclosed")
+
+    monkeypatch.setattr("dpsvm.cli.federating.nvflare.find_spec", lambda name: name)
+    monkeypatch.setattr("dpsvm.cli.federating.nvflare.NVFlareRunner", Runner)
+    job = sites.make_problem(tmp_path / "sites", "sharing").job_file
+    told = refusal(capsys, "federation", "nvflare", "run", "kits", str(job))
+    assert told == (
+        "NVIDIA FLARE: the session is closed; once that is mended, dpsvm federation nvflare run "
+        f"kits {job} goes on with it"
+    )

@@ -225,7 +225,7 @@ def _awaited(
         if status.startswith("FINISHED"):
             return meta
         if timeout and time.monotonic() > began + timeout:
-            raise TimeoutError(f"the job is {status} after {timeout:g} seconds")
+            raise TimeoutError(f"the job is {status} after {timeout:g} seconds, and is aborted")
         last = status
         if told is not None and time.monotonic() > looked + _LOOK and status == "RUNNING":
             with suppress(Exception):  # it is to look at, and no more

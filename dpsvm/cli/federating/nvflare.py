@@ -29,13 +29,17 @@ _EXPORT = "usage: dpsvm federation export-nvflare JOB --output FOLDER"
 
 @contextmanager
 def _engine() -> Iterator[None]:
-    """NVIDIA FLARE at work: it must be installed, and tells what fails as a RuntimeError."""
+    """NVIDIA FLARE at work: it must be installed; what fails is told in one line."""
     if find_spec("nvflare") is None:
         raise UsageError("NVIDIA FLARE is not installed: pip install 'dpsvm[nvflare]'")
     try:
         yield
     except RuntimeError as error:
         raise ValueError(str(error)) from error
+    except Exception as error:
+        if not type(error).__module__.startswith("nvflare."):
+            raise
+        raise ValueError(f"NVIDIA FLARE: {error or type(error).__name__}") from error
 
 
 @_engine()
@@ -109,12 +113,12 @@ def _run(
         more: dict[str, Any] = {} if show is None else {"told": told}
         if reply_timeout is not None:
             more["reply_timeout"] = reply_timeout
+        runner = NVFlareRunner(folder)
         try:
-            outcome = NVFlareRunner(folder).run(
-                terms, watch, dry=dry, timeout=timeout or 0.0, **more
-            )
-        except TimeoutError as error:
-            raise ValueError(f"{error}, and was aborted; {advice}") from None
+            with _engine():
+                outcome = runner.run(terms, watch, dry=dry, timeout=timeout or 0.0, **more)
+        except (ValueError, TimeoutError) as error:
+            raise ValueError(f"{error}; once that is mended, {advice}") from None
         except (KeyboardInterrupt, SystemExit):
             print(f"dpsvm federation: {advice}", file=sys.stderr)
             raise
@@ -123,7 +127,7 @@ def _run(
     reason = "" if outcome.reason is None else f": {outcome.reason}"
     if outcome.ended not in ("done", "checked"):
         ending = f"the run {outcome.ended or 'failed'}{reason}"
-        raise RuntimeError(f"{ending}; once that is mended, {advice}")
+        raise ValueError(f"{ending}; once that is mended, {advice}")
     print(f"{outcome.ended}{reason}")
 
 
