@@ -115,9 +115,9 @@ COMMANDS = {
         '"predict", and its settings name the finished run: model = RUN. Beware: '
         f"{WARNING}.\n\n"
         "Writes a line for each sample, in the order of the ids: its id, if there are ids, a "
-        "comma, and its label, or its score in a regression. An id that a spreadsheet would take for "
-        "a formula gets an apostrophe before it. A node of a network has the whole "
-        "model and predicts by itself: give its SITE alone.",
+        "comma, and its label, or its score in a regression. An id like a formula, which a "
+        "spreadsheet would carry out, gets an apostrophe before it. A node of a network has the "
+        "whole model and predicts by itself: give its SITE alone.",
         _predict,
         (
             Flag("--output", "the file to write; required", "file", str),
