@@ -24,7 +24,6 @@ from federation_problems import run as run_world
 from bench.federation import sites
 from dpsvm.admm.network.node import Node
 from dpsvm.cli import main
-from dpsvm.cli.federating.predict import as_text
 from dpsvm.federation import Coordinator, InProcessRunner, Job, MemoryStore, Message, Party
 from dpsvm.federation.config import SiteConfig
 from dpsvm.federation.members import Shape, agreement_of, settings_of_job
@@ -538,7 +537,6 @@ def test_a_rank_that_does_not_answer_stops_the_run_for_all(tmp_path: Path) -> No
 STARTED = """
 import subprocess, sys
 from dpsvm.cli import main
-from dpsvm.cli.federating.predict import as_text
 from dpsvm.cli.federating import nvflare
 from dpsvm.federation.nvflare_kits import Kits
 from dpsvm.federation.nvflare_runner import Federation
@@ -660,16 +658,6 @@ def test_bad_words_for_kits(
 ) -> None:
     monkeypatch.setattr("dpsvm.cli.federating.nvflare.find_spec", lambda name: name)
     assert told in refusal(capsys, "federation", "nvflare", *words)
-
-
-@pytest.mark.parametrize("text", ["=cmd|' /C calc'!A0", "+x", "-x", "@SUM(A1)", "\t=1", "\r=1"])
-def test_what_begins_like_a_formula_is_written_as_a_text(text: str) -> None:
-    assert as_text(text) == f"'{text}"
-
-
-@pytest.mark.parametrize("text", ["-1", "+2.5e3", "p-1", "a=b", "", "ill"])
-def test_numbers_and_plain_texts_are_written_as_they_are(text: str) -> None:
-    assert as_text(text) == text
 
 
 @pytest.mark.parametrize("kind", ["SessionClosed", "NoConnection"])

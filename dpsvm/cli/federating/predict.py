@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import warnings
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,6 @@ from dpsvm.federation.store import MemoryStore
 from dpsvm.warnings import PrivacyLeakWarning
 
 _USAGE = "usage: dpsvm federation predict JOB SITE... --output FILE"
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how a formula begins in some spreadsheet
 
 
 def _predict(*words: str, output: str | None, quiet: bool) -> None:
@@ -87,25 +85,11 @@ def _write(path: str, ids: Sequence[str] | None, predicted: Sequence[Any]) -> No
     with atomic_write(path) as file:
         writer = csv.writer(file, lineterminator="\n")
         for place, value in enumerate(predicted):
-            writer.writerow([*([] if ids is None else [as_text(ids[place])]), _shown(value)])
+            writer.writerow([_shown(value)] if ids is None else [ids[place], _shown(value)])
 
 
 def _shown(value: Any) -> str:
-    return f"{value:.17g}" if isinstance(value, float) else as_text(str(value))
-
-
-def as_text(text: str) -> str:
-    """What a spreadsheet would take for a formula, behind an apostrophe; numbers as they are.
-
-    >>> as_text("=cmd|' /C calc'!A0"), as_text("-1.5"), as_text("p1")
-    ("'=cmd|' /C calc'!A0", '-1.5', 'p1')
-    """
-    if not text.startswith(_FORMULA):
-        return text
-    with suppress(ValueError):
-        float(text)
-        return text
-    return f"'{text}"
+    return f"{value:.17g}" if isinstance(value, float) else str(value)
 
 
 COMMANDS = {
@@ -115,9 +99,8 @@ COMMANDS = {
         '"predict", and its settings name the finished run: model = RUN. Beware: '
         f"{WARNING}.\n\n"
         "Writes a line for each sample, in the order of the ids: its id, if there are ids, a "
-        "comma, and its label, or its score in a regression. An id like a formula, which a "
-        "spreadsheet would carry out, gets an apostrophe before it. A node of a network has the "
-        "whole model and predicts by itself: give its SITE alone.",
+        "comma, and its label, or its score in a regression. A node of a network has the whole "
+        "model and predicts by itself: give its SITE alone.",
         _predict,
         (
             Flag("--output", "the file to write; required", "file", str),
