@@ -127,6 +127,13 @@ class World:
         """The folder of the run at a site."""
         return RunFolder(self.state(site), self.job.run)
 
+    def new_ledger(self, site: str, epsilon: float = 100.0, delta: float = 1e-4) -> None:
+        """Another ledger, and its key, in the place of a site's."""
+        for suffix in ("", ".key"):
+            Path(f"{self.ledger(site)}{suffix}").unlink()
+        more: dict[str, Any] = {"neighbouring": self.relation, "path": self.ledger(site)}
+        BudgetAccountant(epsilon, delta, create=True, **more)
+
     def charges(self) -> dict[str, int]:
         """How many charges every ledger holds."""
         if not self.relation:

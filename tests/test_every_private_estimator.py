@@ -42,6 +42,7 @@ from dpsvm.privacy import (
     save_private,
 )
 from dpsvm.privacy.accounting import Pure
+from dpsvm.privacy.ledger import Ledger
 from dpsvm.privacy.methods import METHODS
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.release import PrivateEstimator, Release
@@ -554,7 +555,7 @@ def charges_before_it_checks(patch: pytest.MonkeyPatch) -> None:
 
 
 def refuses_no_budget(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(BudgetAccountant, "_check", lambda *_: None)
+    patch.setattr(Ledger, "require", lambda *_: None)
 
 
 def forgets_that_noise_was_seeded(patch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,7 @@ from federation_problems import (
     job_of,
     run,
 )
+from ledgers import begin_anew
 from scipy import sparse
 
 from dpsvm import federation
@@ -130,8 +131,13 @@ def test_a_hello_tells_sizes_a_digest_and_a_budget_and_no_more(tmp_path: Path) -
         "ids": world.site("lab").digest(),
         "held": -1,
         "budget": 100.0,
+        "ledger": 0,
+        "head": BudgetAccountant(path=world.ledger("lab")).head(),
     }
-    assert not party.hello().arrays
+    assert {name: array.any() for name, array in party.hello().arrays.items()} == {
+        "seen_ledgers": False,
+        "seen_heads": False,
+    }
 
 
 def test_noise_is_each_partys_own_secret(tmp_path: Path) -> None:
@@ -162,10 +168,8 @@ def begun(world: World, site: str = "lab") -> tuple[Party, Message]:
     if world.job.algorithm != "network":
         sizes = np.array([block.shape[1] for block in BLOCKS])
     rows = 0 if world.job.algorithm == "network" else 30
-    assert party.handle(Message("run-1", 0, "begin", {"sizes": sizes}, {"rows": rows})).kind in (
-        "ready",
-        "iterate",
-    )
+    begin = Message("run-1", 0, "begin", {"sizes": sizes}, {"rows": rows})
+    assert party.handle(begin).kind == "ready"
     question = {
         "sharing": Message(
             "run-1", 1, "price", {"price": np.ones(30)}, {"rho": 0.05, "keep": False}
@@ -375,13 +379,6 @@ def test_rows_labels_and_ids_of_a_site_must_agree() -> None:
         Site("lab", np.full((2, 2), np.nan))
 
 
-def test_entries_above_their_public_bound_are_refused_before_the_charge(tmp_path: Path) -> None:
-    world = World.of(tmp_path, "sharing, private")
-    turn, _ = run(world, changes={"lab": {"site": {"table": BLOCKS[1] * 100.0}}})
-    assert "a row of party 1 has a norm above the public bound" in str(turn.reason)
-    assert set(world.charges().values()) == {0}
-
-
 # --- budgets
 
 
@@ -396,9 +393,7 @@ def test_every_site_that_pays_is_charged_once_for_all(name: str, tmp_path: Path)
 @every_private_run
 def test_an_exhausted_budget_is_refused_and_nothing_charged(name: str, tmp_path: Path) -> None:
     world = World.of(tmp_path, name)
-    world.ledger("lab").unlink()
-    small = {"neighbouring": world.relation, "path": world.ledger("lab"), "create": True}
-    BudgetAccountant(0.1, 1e-6, **small)
+    world.new_ledger("lab", 0.1, 1e-6)
     turn, parties = run(world)
     assert "does not fit: 0 of 0.1 is spent" in str(turn.reason)
     assert "does not fit" in str(parties[1].stopped)
@@ -407,9 +402,7 @@ def test_an_exhausted_budget_is_refused_and_nothing_charged(name: str, tmp_path:
 
 def test_a_rehearsal_tells_of_it_before_any_party_is_charged(tmp_path: Path) -> None:
     world = World.of(tmp_path, "sharing, private")
-    world.ledger("registry").unlink()
-    small = {"neighbouring": "row", "path": world.ledger("registry"), "create": True}
-    BudgetAccountant(0.1, 1e-6, **small)
+    world.new_ledger("registry", 0.1, 1e-6)
     parties = [Party(world.job, world.site(site), MemoryStore()) for site in NAMES]
     coordinator = Coordinator(world.job, world.site("hub"), MemoryStore(), dry=True)
     turn = InProcessRunner(parties).run(coordinator)
@@ -522,19 +515,13 @@ def test_a_finished_run_is_not_run_again(tmp_path: Path) -> None:
     assert "is over for lab" in parties[1].handle(question).text("reason")
 
 
-def begin_ledger_anew(world: World, site: str) -> None:
-    world.ledger(site).unlink()
-    again = {"neighbouring": world.relation, "path": world.ledger(site), "create": True}
-    BudgetAccountant(100.0, 1e-4, **again)
-
-
 @every_private_run
 @pytest.mark.parametrize(
     ("lose", "error", "told"),
     [
         (lambda world: world.ledger("lab").unlink(), FileNotFoundError, "no such ledger"),
         (
-            lambda world: begin_ledger_anew(world, "lab"),
+            lambda world: world.new_ledger("lab"),
             StoreError,
             "does not hold the charge of run run-1",
         ),
@@ -574,7 +561,12 @@ def test_one_charge_does_not_pay_for_the_noise_of_two_folders(tmp_path: Path) ->
     assert twins[0].store.key(begun=False) != twins[1].store.key(begun=False)
     begin = Message("run-1", 0, "begin", {"sizes": np.array([3, 2, 2])}, {"rows": 30})
     assert twins[0].handle(begin).kind == "ready"
-    assert "for the noise key of this folder" in twins[1].handle(begin).text("reason")
+    assert "not for the noise key of this folder" in twins[1].handle(begin).text("reason")
+    assert world.charges()["lab"] == 0
+    scalars = {"rho": 0.05, "keep": False}
+    price = Message("run-1", 1, "price", {"price": np.ones(30)}, scalars)
+    assert twins[0].handle(price).kind == "contribution"
+    assert twins[1].handle(begin).kind == "refusal"
     assert world.charges()["lab"] == 1
 
 
@@ -591,7 +583,7 @@ def test_a_label_owner_that_lost_its_folder_does_not_release_its_labels_again(
 def test_a_label_owner_whose_ledger_was_begun_anew_is_refused(tmp_path: Path) -> None:
     world = World.of(tmp_path, "frank-wolfe, private")
     assert interrupted(world, "hub", "after snapshot", 3)
-    begin_ledger_anew(world, "hub")
+    world.new_ledger("hub")
     with pytest.raises(StoreError, match="does not hold the charge of run run-1"):
         run(world)
 

@@ -89,6 +89,7 @@ def test_what_leaves_a_party_is_a_list_of_its_own() -> None:
     leaving = {name for kind in FROM_PARTY for name in FIELDS[kind]}
     assert leaving == {
         *("version", "job", "party", "rows", "columns", "ids", "held", "budget"),
+        *("ledger", "head", "seen_ledgers", "seen_heads"),
         *("prediction", "weights", "choice", "sketch", "score", "reason"),
     }
 

@@ -127,7 +127,7 @@ def test_what_the_coordinator_would_ask_is_checked_before_it_is(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("job", "shape", "told"),
     [
-        (job_of("sharing"), Shape(2**28, (3, 2, 2)), "a snapshot of all parties' numbers has"),
+        (job_of("sharing"), Shape(2**26, (3, 2, 2)), "a snapshot of all parties' numbers has"),
         (job_of("network"), Shape(0, (9, 9, 9), 2**27), "what all nodes are told has"),
         (job_of("frank-wolfe"), Shape(30, (2**30, 2, 2)), "a weight for every column has"),
         (

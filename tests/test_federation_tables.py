@@ -199,10 +199,11 @@ def test_libsvm_text_is_cut_by_index() -> None:
     ("content", "told"),
     [
         ({"id": "patient"}, "LIBSVM text has no named columns for id and label"),
-        ({"columns": ["age"]}, r"pairs \[first, last\] from 1 to 4, got 'age'"),
-        ({"columns": [[0, 2]]}, r"pairs \[first, last\] from 1 to 4, got \[0, 2\]"),
+        ({"columns": ["age"]}, r"pairs \[first, last\] from 1 on, got 'age'"),
+        ({"columns": [[0, 2]]}, r"pairs \[first, last\] from 1 on, got \[0, 2\]"),
+        ({"columns": [[0, 2]], "n_features": 4}, r"from 1 to 4, got \[0, 2\]"),
         ({"columns": [[3, 2]]}, r"got \[3, 2\]"),
-        ({"columns": [[3, 5]]}, r"got \[3, 5\]"),
+        ({"columns": [[3, 5]], "n_features": 4}, r"got \[3, 5\]"),
         ({"columns": [[1, 3], [2, 4]]}, "columns overlap"),
         ({"n_features": 2}, "lab.txt"),
         ({"rows": [9, 1]}, r"the file has no rows among rows = \[9, 1\]"),
@@ -269,10 +270,10 @@ def test_paths_are_relative_to_the_file(tmp_path: Path, monkeypatch: pytest.Monk
 def test_the_owner_has_labels_and_rows_and_no_columns() -> None:
     owner = full_site().owner(job())
     assert (owner.rows, owner.columns, owner.features) == (3, 0, None)
-    assert owner.labels.tolist() == ["well", "ill", "ill"]
+    assert owner.open().labels.tolist() == ["well", "ill", "ill"]
     member = full_site().member(job())
     assert (member.rows, member.columns, member.features) == (3, 2, ("age", "bmi"))
-    assert member.labels is None
+    assert member.open().labels is None
     assert member.digest() == owner.digest() == digest_of(("p1", "p2", "p3"), full_site().salt)
 
 
@@ -377,7 +378,7 @@ def test_new_samples_are_read_in_the_columns_of_the_model() -> None:
         file.write("\n[predict]\nfile = 'new.csv'\n")
     prediction = job(algorithm="predict", settings={"model": "old"})
     found = SiteConfig.load("site.toml").member(prediction)
-    assert found.table.tolist() == [[2, 1]]
+    assert found.open().table.tolist() == [[2, 1]]
     assert found.model["weights"] == [1.0, 2.0]
 
 
@@ -389,7 +390,7 @@ def test_new_samples_of_libsvm_text_must_have_the_models_columns() -> None:
     with pytest.raises(Refusal, match="the columns are not those of the model"):
         site(text.format("")).member(prediction)
     found = site(text.format("n_features = 6\ncolumns = [[1, 4]]\n")).member(prediction)
-    assert found.table.toarray().tolist() == [[1, 0, 0, 0]]
+    assert found.open().table.toarray().tolist() == [[1, 0, 0, 0]]
 
 
 def test_a_site_that_is_refused_lets_go_of_its_run() -> None:

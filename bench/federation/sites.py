@@ -95,21 +95,24 @@ class Problem:
     def kept(self) -> dict[str, str]:
         """The digests of all that sites keep: keys, models, the result, the last snapshots.
 
-        The file of a lock is none of it; whether it stays is the locker's.
+        The file of a lock is none of it, which stays or goes as the locker likes; nor is the count
+        of rehearsals, of which a run that is begun twice has more.
         """
         paths = sorted(self.folder.glob("*/state/*/*/*"))
-        paths = [path for path in paths if path.name != "lock"]
+        paths = [path for path in paths if path.name not in ("lock", "rehearsals")]
         return {
             str(path.relative_to(self.folder)): hashlib.sha256(path.read_bytes()).hexdigest()
             for path in paths
         }
 
     def charges(self) -> dict[str, list[tuple[str, str]]]:
-        """What was charged to every ledger, in order of the labels."""
+        """What was charged to every ledger, and is still reserved, in order of the labels."""
         found = {}
         for path in sorted(self.folder.glob("*/ledger.json")):
             ledger = BudgetAccountant(path=path)
-            found[path.parent.name] = sorted((one.label, repr(one.event)) for one in ledger.charges)
+            lines = [(one.label, repr(one.event)) for one in ledger.charges]
+            lines += [(one.label, "reserved") for one in ledger.reservations]
+            found[path.parent.name] = sorted(lines)
         return found
 
     def spent(self) -> dict[str, float]:

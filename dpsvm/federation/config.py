@@ -44,9 +44,9 @@ from dpsvm.federation.coordinator import Coordinator
 from dpsvm.federation.job import Job, check_keys, check_name, read_toml, told_where
 from dpsvm.federation.models import load_model
 from dpsvm.federation.party import Party
-from dpsvm.federation.site import Refusal, Site
+from dpsvm.federation.site import Data, Refusal, Site, Unread
 from dpsvm.federation.store import Phase, RunFolder, StoreError, no_phase
-from dpsvm.federation.tables import Source, Table
+from dpsvm.federation.tables import Counted, Source, Table
 from dpsvm.privacy.accountant import BudgetAccountant
 
 
@@ -135,11 +135,7 @@ class SiteConfig:
 
     def site(self, job: Job, *, labels: bool) -> Site:
         """What it brings as a party."""
-        model = self.model(job)
-        table = self.table(job, labels=labels, like=model)
-        if not table.columns.shape[1]:
-            raise Refusal(f"{self.name} has no columns beside ids and labels")
-        return self._site(job, table, model)
+        return self._site(job, self.model(job), labels=labels, columns=True)
 
     def owner(self, job: Job) -> Site:
         """What it brings as the coordinator: labels and ids, no columns."""
@@ -151,8 +147,8 @@ class SiteConfig:
             )
         if job.algorithm == "network":
             return Site(self.name)
-        table = self.table(job, labels=job.algorithm != "predict", columns=False)
-        return self._site(job, table, self.model(job, "coordinator", "result.json"))
+        model = self.model(job, "coordinator", "result.json")
+        return self._site(job, model, labels=job.algorithm != "predict", columns=False)
 
     def check(self, job: Job) -> None:
         """Refuse a job whose public bounds are not those that the site agreed to."""
@@ -166,21 +162,41 @@ class SiteConfig:
                     f"{'nothing of it' if said is None else repr(said)}"
                 )
 
-    def _site(self, job: Job, table: Table, model: dict[str, Any] | None) -> Site:
-        if job.ids and job.algorithm != "network" and table.ids is None:
+    def _site(self, job: Job, model: dict[str, Any] | None, *, labels: bool, columns: bool) -> Site:
+        """Its side, of which no value was read."""
+        source = self._source(job, model if columns else None)
+        if columns and (job.private or self.private) and not source.has_width:
+            raise Refusal(
+                f"{self.name} must give n_features or columns in its file: a private run takes no "
+                "width from the data"
+            )
+        counted = self._count(source)
+        names = source.names(counted, labels=labels, columns=columns)
+        if columns and not source.has_width:
+            names = self._read(source, job, labels=labels, columns=True).names
+        if columns and not names:
+            raise Refusal(f"{self.name} has no columns beside ids and labels")
+        if job.ids and job.algorithm != "network" and counted.ids is None:
             raise Refusal(f"{self.name} has no sample ids, and run {job.run} matches rows by them")
-        if job.ids and table.ids is not None and not self.salt:
+        if job.ids and counted.ids is not None and not self.salt:
             raise Refusal(f"{self.name} has no salt_file, without which ids could be guessed")
+        if columns:
+            _check_names(source, names, model)
+
+        def read() -> Data:
+            found = self._read(source, job, labels=labels, columns=columns)
+            return Data(found.columns, found.labels)
+
         return Site(
             self.name,
-            table.columns,
-            labels=table.labels,
-            ids=table.ids,
+            Unread(counted.rows, len(names), labels, read),
+            ids=counted.ids,
             salt=self.salt,
             ledger=self.accountant(),
-            features=table.names or None,
+            features=names or None,
             model=model,
             private=self.private,
+            state=self.state,
         )
 
     def accountant(self) -> BudgetAccountant | None:
@@ -194,6 +210,13 @@ class SiteConfig:
         self, job: Job, *, labels: bool, columns: bool = True, like: dict[str, Any] | None = None
     ) -> Table:
         """Its samples, or those to predict; in the columns of a model, if one is given."""
+        source = self._source(job, like)
+        table = self._read(source, job, labels=labels, columns=columns)
+        _check_names(source, table.names, like)
+        return table
+
+    def _source(self, job: Job, like: dict[str, Any] | None) -> Source:
+        """Where the samples of a job come from."""
         source = self.predict if job.algorithm == "predict" else self.source
         if source is None:
             part = "[predict]" if job.algorithm == "predict" else "[data]"
@@ -201,21 +224,30 @@ class SiteConfig:
         names = None if like is None else like.get("features")
         if names is not None and source.is_csv:
             source = replace(source, columns=tuple(names))
-        table = self._read(source, job, labels=labels, columns=columns)
-        if names is not None and list(table.names) != names:
-            raise Refusal(
-                f"{source.file}: the columns are not those of the model; n_features and columns "
-                "of [data] say which"
-            )
-        return table
+        return source
+
+    def _count(self, source: Source) -> Counted:
+        """What is known of a file, whose lines are counted once."""
+        key = source.file, source.id, source.rows
+        if key not in self._counts:
+            self._counts[key] = source.count()
+        return self._counts[key]
 
     def _read(self, source: Source, job: Job, *, labels: bool, columns: bool) -> Table:
-        """A table of a file that is read once, with all that the site's roles in the job need."""
+        """A table of a file; what the site's roles in a job need together is read together.
+
+        Not of a private job, whose columns are nobody's before they are paid for.
+        """
         for kept, table in self._kept:
             if kept == source and table.holds(labels=labels, columns=columns):
                 return table.only(labels=labels, columns=columns)
         owns = job.algorithm != "predict" and job.label_owner in (None, self.name)
-        found = source.read(labels=labels or owns, columns=columns or self.name in job.parties)
+        both = not (job.private or self.private)
+        found = source.read(
+            labels=labels or (owns and both),
+            columns=columns or (both and self.name in job.parties),
+            counted=self._counts.get((source.file, source.id, source.rows)),
+        )
         self._kept.append((source, found))
         return found.only(labels=labels, columns=columns)
 
@@ -223,9 +255,13 @@ class SiteConfig:
     def _kept(self) -> list[tuple[Source, Table]]:
         return []
 
+    @cached_property
+    def _counts(self) -> dict[tuple[Any, ...], Counted]:
+        return {}
+
     def read_whole(self, job: Job) -> None:
         """Read labels and columns together, of a label owner that will be asked for both."""
-        if job.algorithm != "network" and self.source is not None:
+        if job.algorithm != "network" and self.source is not None and not job.private:
             with suppress(ValueError):  # a coordinator may have columns that are no numbers
                 self.table(job, labels=True)
 
@@ -250,6 +286,16 @@ class SiteConfig:
         run = check_name(job.settings.get("model"), "settings: model, the run that predicts,")
         path = self.state / role / run / name
         return load_model(path.read_text(encoding="utf-8"), str(path)) if path.is_file() else None
+
+
+def _check_names(source: Source, names: tuple[str, ...], like: dict[str, Any] | None) -> None:
+    """Refuse columns that are not those of a model."""
+    wanted = None if like is None else like.get("features")
+    if wanted is not None and list(names) != wanted:
+        raise Refusal(
+            f"{source.file}: the columns are not those of the model; n_features and columns "
+            "of [data] say which"
+        )
 
 
 def _text(value: Any, name: str) -> str:

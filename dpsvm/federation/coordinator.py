@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from dpsvm.federation import witness
 from dpsvm.federation.custody import COORDINATOR, Custody
 from dpsvm.federation.job import Job
-from dpsvm.federation.members import Content, Lead, Shape, make_lead, require_numbers
+from dpsvm.federation.members import (
+    Content,
+    Lead,
+    Shape,
+    is_paid,
+    make_lead,
+    price_of_lead,
+    require_numbers,
+    rounds_of,
+)
 from dpsvm.federation.messages import NOT_BEGUN, VERSION, Message, MessageError
 from dpsvm.federation.models import dump_model
 from dpsvm.federation.site import Refusal, Site
@@ -53,6 +64,7 @@ class _Progress:
     round: int = NOT_BEGUN  # of the outbox
     outbox: list[Content] = field(default_factory=list)
     history: list[dict[str, Any]] = field(default_factory=list)
+    reserved: str = ""  # in the ledger, until it is charged
 
 
 class Coordinator:
@@ -60,7 +72,8 @@ class Coordinator:
 
     It greets the parties, compares their terms, rows and ids with its own, lets all of them
     rehearse, so that none pays for a run that another refuses, begins, and goes round by round
-    until its lead ends the run. What it will ask is kept on disk before it is asked, so that a
+    until its lead ends the run. What protected labels cost is reserved before it begins, and
+    charged before they are looked at. What it will ask is kept on disk first, so that a
     coordinator that was killed asks the same again. It never mixes rounds: every party answers the
     round it was asked for, or the run stops, to be resumed.
 
@@ -85,6 +98,7 @@ class Coordinator:
         self.price: Price | None = None  # of the run for the labels, once it is known
         self._now = _Progress()
         self._greeting = self._rehearsing = self._halfway = False
+        self._told: list[dict[str, Any]] = []  # of the parties' ledgers, by their hellos
         if not dry:
             self.restore()
 
@@ -118,10 +132,10 @@ class Coordinator:
             self._halfway = False
             return turn
         except ValueError as error:
-            return self._stop(str(error), number, told_of(error))
+            return self._stop(str(error), told_of(error))
         except OSError as error:
             reason = f"{error.filename or 'a file'}: {error.strerror or error}"
-            return self._stop(reason, number, "the coordinator cannot read or write its files")
+            return self._stop(reason, "the coordinator cannot read or write its files")
 
     def snapshot(self) -> dict[str, Any]:
         """All that it needs to go on as if it had not been interrupted."""
@@ -143,12 +157,14 @@ class Coordinator:
             raise StoreError(f"run {self.job.run} was begun with other terms")
         rows, sizes, columns = kept["shape"]
         shape, outbox = Shape(rows, tuple(sizes), columns), [Content(*x) for x in kept["outbox"]]
-        self._now = _Progress(kept["stage"], shape, kept["round"], outbox, kept["history"])
-        lead = self._make_lead(begun=True)
-        if self._now.stage != "beginning":  # in which it is charged
-            self.custody.require_charge(lead.price)
-        self.custody.require_data(kept["data"])
-        lead.recall(kept["lead"])
+        own = {name: kept[name] for name in ("stage", "round", "history", "reserved")}
+        self._now = _Progress(shape=shape, outbox=outbox, **own)
+        self._prepare(begun=True)
+        if kept["lead"] is not None:
+            self.custody.require_charge(self.price)
+            lead = self._make_lead()
+            self.custody.require_data(kept["data"])
+            lead.recall(kept["lead"])
 
     def _greeted(self, hellos: Sequence[Message]) -> Turn:
         self._greeting = False
@@ -162,9 +178,13 @@ class Coordinator:
                     "the coordinator has no snapshot: begin another run"
                 )
         self._now.shape = shape
-        self._make_lead(begun=False)
+        self._told = [self._ledgers_of(hello) for hello in hellos]
+        self._prepare(begun=False)
+        self.custody.check(self.price)
+        if self.price is None:  # what is wrong with labels is then found before anyone pays
+            self._make_lead()
         self._rehearsing = True
-        return Turn(self._messages(NOT_BEGUN, [self._opening("rehearse")]))
+        return Turn(self._messages(NOT_BEGUN, self._openings("rehearse")))
 
     def _rehearsed(self, replies: Sequence[Message]) -> Turn:
         self._rehearsing = False
@@ -172,13 +192,29 @@ class Coordinator:
             raise Refusal("every party must be ready before a run begins")
         if self.dry:
             return Turn({}, ended="checked")
-        self._now.stage, self._now.round = "beginning", 0
-        self._now.outbox = [self._opening("begin")]
+        now = self._now
+        now.reserved = self.custody.reserve(self.price, rounds_of(self.job, now.shape))
+        now.stage, now.round, now.outbox = "beginning", 0, self._openings("begin")
         return self._send()
 
-    def _opening(self, kind: str) -> Content:
-        shape = self._now.shape
-        return Content(kind, {"sizes": np.array(shape.sizes, dtype=np.int64)}, {"rows": shape.rows})
+    def _openings(self, kind: str) -> list[Content]:
+        """What every party must know of the others, and what they saw of its ledger."""
+        shape, told = self._now.shape, self._told
+        sizes = np.array(shape.sizes, dtype=np.int64)
+        own = witness.witnessed("ledgers", "heads", [one["own"] for one in told])
+        found = []
+        for place in range(len(shape.sizes)):
+            seen = [one["seen"][place] for one in told]
+            arrays = {"sizes": sizes, **own}
+            arrays |= witness.witnessed("seen_ledgers", "seen_heads", seen)
+            found.append(Content(kind, arrays, {"rows": shape.rows}))
+        return found
+
+    def _ledgers_of(self, hello: Message) -> dict[str, Any]:
+        """What a party has told of its ledger, and of those of all parties."""
+        own = witness.head_told(hello.whole("ledger"), hello.text("head"))
+        counts, heads = (hello.arrays.get(name) for name in ("seen_ledgers", "seen_heads"))
+        return {"own": own, "seen": witness.told(counts, heads, len(self.job.parties))}
 
     def _resumed(self, shape: Shape, hellos: Sequence[Message]) -> Turn:
         if shape != self._now.shape:
@@ -195,10 +231,10 @@ class Coordinator:
         return Turn(self._messages(self._now.round, self._now.outbox))
 
     def _gathered(self, replies: Sequence[Message]) -> Turn:
-        now, lead = self._now, self._lead
-        assert lead is not None
+        now = self._now
         self._phase("before gather")
         self._check_kinds(replies)
+        lead = self._paid()
         if now.stage == "ending":
             result = {"history": now.history, **lead.result()}
             self.store.write("result.json", dump_model(self.job, self.site, result))
@@ -207,7 +243,6 @@ class Coordinator:
             return Turn({}, ended="done")
         metrics = None
         if now.stage == "beginning":
-            self.custody.pay(lead.price)
             now.outbox, now.stage = lead.open(replies), "running"
         else:
             now.outbox = lead.gather(replies)
@@ -218,6 +253,16 @@ class Coordinator:
             now.outbox, now.stage = [ending], "ending"
         return self._send(metrics)
 
+    def _paid(self) -> Lead:
+        """The lead: where labels are paid for, they are charged before it is made of them."""
+        if self._lead is None:
+            self._phase("before charge")
+            self.custody.commit(self.price, self._now.reserved)
+            self._phase("after charge")
+            self._now.reserved = ""
+            return self._make_lead()
+        return self._lead
+
     def _send(self, metrics: dict[str, Any] | None = None) -> Turn:
         for content in self._now.outbox:
             require_numbers(self.job, "what the coordinator would ask", content)
@@ -226,9 +271,13 @@ class Coordinator:
         self._phase("after snapshot")
         return Turn(self._messages(self._now.round, self._now.outbox), metrics=metrics)
 
-    def _stop(self, reason: str, number: int, told: str) -> Turn:
-        stop = Content("stop", scalars={"reason": told[:4000]})
-        return Turn(self._messages(number, [stop]), ended="stopped", reason=reason)
+    def _stop(self, reason: str, told: str) -> Turn:
+        """Stop all parties; before the first question what was reserved is given back."""
+        now, stop = self._now, Content("stop", scalars={"reason": told[:4000]})
+        if now.stage == "beginning" and is_paid(self.job, now.shape):
+            with suppress(OSError):  # then it expires
+                self.custody.refund(told)
+        return Turn(self._messages(now.round, [stop]), ended="stopped", reason=reason)
 
     def _checked(self, replies: Replies, number: int) -> list[Message]:
         """The answers in the order of the parties, each to the round that was asked."""
@@ -285,19 +334,20 @@ class Coordinator:
 
     def _check_kinds(self, replies: Sequence[Message]) -> None:
         """Refuse what neither begins nor ends a run where it should; the lead sees to the rest."""
-        network = self.job.algorithm == "network"
-        wanted = {"beginning": "iterate" if network else "ready", "ending": "ended"}
+        wanted = {"beginning": "ready", "ending": "ended"}
         for party, reply in zip(self.job.parties, replies, strict=True):
             if reply.kind != wanted.get(self._now.stage, reply.kind):
                 raise Refusal(f"{party} answered {self._now.stage} with a {reply.kind}")
 
-    def _make_lead(self, *, begun: bool) -> Lead:
-        stream = self.custody.stream(begun=begun)
-        stream.seek("coordinator")
-        self._lead = lead = make_lead(self.job, self.site, self._now.shape, Noise(stream))
-        self.price = lead.price
-        if not begun:
-            self.custody.check(lead.price)
+    def _prepare(self, *, begun: bool) -> None:
+        """Find out what the labels cost, and get the noise key."""
+        self.price = price_of_lead(self.job, self._now.shape)
+        self._stream = self.custody.stream(begun=begun)
+
+    def _make_lead(self) -> Lead:
+        self._stream.seek("coordinator")
+        noise, own = Noise(self._stream), (self.job, self.site, self._now.shape)
+        self._lead = lead = self.custody.opened(lambda: make_lead(*own, noise))
         return lead
 
     def _messages(self, number: int, contents: Sequence[Content]) -> dict[str, Message]:

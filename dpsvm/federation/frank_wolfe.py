@@ -79,12 +79,17 @@ def agree(settings: Solver, shape: Shape) -> Agreement:
     return Agreement.of(settings, shape.sizes, shape.rows)
 
 
+def check_member(job: Job, place: int, site: Site, shape: Shape) -> None:
+    """There is nothing that the agreement has not refused."""
+
+
 class FrankWolfeMember(Member):
     """A party's columns; the model is the coordinator's."""
 
     def __init__(self, job: Job, place: int, site: Site, shape: Shape, noise: Noise) -> None:
         agreed = agreement_of(job, shape)
-        table = canonical_columns(site.table) if sparse.issparse(site.table) else site.table
+        table = site.open().table
+        table = agreed.clipped(canonical_columns(table) if sparse.issparse(table) else table)
         self._party = agreed.member(place, table, noise)
         super().__init__(agreed, self._party)
 
@@ -101,9 +106,9 @@ class FrankWolfeLead(Lead):
     """The owner of the labels, which noise may protect, and of the model."""
 
     def __init__(self, job: Job, site: Site, shape: Shape, noise: Noise) -> None:
-        agreed = agreement_of(job, shape)
-        labels = require_labels(job, site)
-        super().__init__(agreed, agreed.lead(check_vector(labels, "the labels"), noise))
+        agreed, labels = agreement_of(job, shape), require_labels(job, site)
+        target = agreed.clipped_labels(check_vector(labels, "the labels"))
+        super().__init__(agreed, agreed.lead(target, noise))
 
     def question(self, asked: Query) -> Content:
         """The residual."""

@@ -113,6 +113,15 @@ class Job:
         """Of all of it: what sites compare."""
         return hashlib.sha256(self.canonical().encode()).hexdigest()
 
+    @property
+    def private(self) -> bool:
+        """Whether its settings say so; what a run guarantees follows from all of them.
+
+        >>> Job("r", "sharing", ("a",), "a", {"privacy": "row"}).private
+        True
+        """
+        return any(self.settings.get(name) is not None for name in ("privacy", "epsilon"))
+
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Job:
         """Read a job file; what is wrong with it is a ValueError that names it."""

@@ -5,6 +5,7 @@ Every algorithm has a module, made of the objects of :mod:`dpsvm.admm` and
 
     settings_of(job)           the unfitted estimator or solver whose settings a job has
     agree(settings, shape)     what the sites agree on
+    check_member(..)           what a member refuses without a look at its data
     make_member, make_lead     a :class:`Member` and a :class:`Lead`, which turn messages into those
                                objects' own and back. The mathematics is theirs
     local_model(run)           the joint model beside one that a site could have had alone
@@ -102,10 +103,6 @@ class Member(_Part):
     def price(self) -> Price | None:
         """Of what the party has."""
         return self.agreed.member_price
-
-    def open(self) -> Content:
-        """The answer to the beginning of a run."""
-        return Content("ready")
 
     def answer(self, message: Message) -> Content:
         """The answer to a round."""
@@ -217,9 +214,9 @@ def require_frame(numbers: int, what: str) -> None:
 
 def require_labels(job: Job, site: Site) -> Any:
     """The labels of their owner."""
-    if site.labels is None:
+    if not site.labelled:
         raise Refusal(f"{site.name} owns the labels of run {job.run}, and has none")
-    return site.labels
+    return site.open().labels
 
 
 def with_settings(
@@ -258,10 +255,10 @@ def settings_of_job(job: Job) -> Any:
         return job.once("settings", lambda: _settings_of(job))
 
 
-def rounds_of(job: Job) -> int:
-    """How many rounds a job has at most.
+def most_rounds(job: Job) -> int:
+    """How many rounds the settings of a job allow.
 
-    >>> rounds_of(Job("r", "sharing", ("a", "b"), "a", {"rounds": 5}))
+    >>> most_rounds(Job("r", "sharing", ("a", "b"), "a", {"rounds": 5}))
     5
     """
     return 1 if job.algorithm == "predict" else int(settings_of_job(job).rounds)
@@ -271,19 +268,43 @@ def agreement_of(job: Job, shape: Shape) -> Any:
     """What the sites agree on once they know the shape of the data: made once, for all of them."""
     settings = settings_of_job(job)
     with _told_settings():
+        require_frame(shape.rows, "a number for every row")
         return job.once(shape, lambda: _module(job).agree(settings, shape))
+
+
+def rehearse_member(job: Job, place: int, site: Site, shape: Shape) -> Price | None:
+    """What a party's part costs; what can be refused without its data is. Nothing is opened."""
+    agreed = agreement_of(job, shape)
+    _module(job).check_member(job, place, site, shape)
+    price: Price | None = agreed.member_price
+    return price
+
+
+def rounds_of(job: Job, shape: Shape) -> int:
+    """How many rounds there are at most."""
+    rounds: int = agreement_of(job, shape).rounds
+    return rounds
+
+
+def is_paid(job: Job, shape: Shape) -> bool:
+    """Whether any side pays for a run."""
+    return agreement_of(job, shape).price is not None
+
+
+def price_of_lead(job: Job, shape: Shape) -> Price | None:
+    """What the coordinator's part costs."""
+    price: Price | None = agreement_of(job, shape).lead_price
+    return price
 
 
 def make_member(job: Job, place: int, site: Site, shape: Shape, noise: Noise) -> Member:
     """The part of a party; whatever it cannot do is refused here."""
-    require_frame(shape.rows, "a number for every row")
     member: Member = _module(job).make_member(job, place, site, shape, noise)
     return member
 
 
 def make_lead(job: Job, site: Site, shape: Shape, noise: Noise) -> Lead:
     """The part of the coordinator; whatever it cannot do is refused here."""
-    require_frame(shape.rows, "a number for every row")
     lead: Lead = _module(job).make_lead(job, site, shape, noise)
     return lead
 
@@ -296,8 +317,9 @@ def local_model(run: Finished) -> Beside:
 
 def _settings_of(job: Job) -> Any:
     found = _module(job).settings_of(job)
-    if isinstance(found.rounds, int) and found.rounds > MOST_ROUNDS:
-        raise ValueError(f"rounds must be at most {MOST_ROUNDS}, got {found.rounds}")
+    rounds = getattr(found, "rounds", None)
+    if isinstance(rounds, int) and rounds > MOST_ROUNDS:
+        raise ValueError(f"rounds must be at most {MOST_ROUNDS}, got {rounds}")
     return found
 
 

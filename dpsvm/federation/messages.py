@@ -53,6 +53,15 @@ class Value:
 
 Fields = Mapping[str, Numbers | Value]
 
+_BEGIN: Fields = {
+    "rows": Value(int),
+    "sizes": Numbers(1, "i8"),
+    "ledgers": Numbers(1, "i8", needed=False),  # of the parties, as their hellos told
+    "heads": Numbers(2, "i8", needed=False),
+    "seen_ledgers": Numbers(1, "i8", needed=False),  # what each of them saw of this party's
+    "seen_heads": Numbers(2, "i8", needed=False),
+}
+
 FIELDS: Mapping[str, Fields] = {
     # To a party: who are you? Its answer, before anything is computed or charged.
     "greet": {"version": Value(int), "job": Value(str)},
@@ -65,10 +74,14 @@ FIELDS: Mapping[str, Fields] = {
         "ids": Value(str),  # salted digest of the ordered sample ids, "" without ids
         "held": Value(int),  # last round that it answered, -1 before the run
         "budget": Value(float, needed=False),  # epsilon left in its ledger
+        "ledger": Value(int),  # charges that its ledger holds
+        "head": Value(str),  # the link of the chain after the last, "" without a ledger
+        "seen_ledgers": Numbers(1, "i8", needed=False),  # what it last saw of the parties' ledgers
+        "seen_heads": Numbers(2, "i8", needed=False),
     },
     # To a party: begin, with what all of them must know of each other. "rehearse" charges nothing.
-    "begin": {"rows": Value(int), "sizes": Numbers(1, "i8")},
-    "rehearse": {"rows": Value(int), "sizes": Numbers(1, "i8")},
+    "begin": _BEGIN,
+    "rehearse": _BEGIN,
     "ready": {},
     # ADMM sharing.
     "price": {"price": Numbers(1), "rho": Value(float), "keep": Value(bool)},

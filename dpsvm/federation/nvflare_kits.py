@@ -22,7 +22,7 @@ from typing import Any
 from dpsvm.federation.job import check_name, read_toml
 from dpsvm.federation.nvflare_export import AUTHORIZATION, POINTER, RESOURCES
 from dpsvm.federation.site import Refusal
-from dpsvm.federation.store import make_private
+from dpsvm.federation.store import make_folder
 
 ADMIN = "admin@dpsvm.federation"
 HOST, PORT = "localhost", 8002
@@ -242,7 +242,7 @@ def _own(folder: Path, *, empty: bool = False) -> None:
     """Make a folder that only its owner may enter, or take one that is there."""
     if empty and folder.exists() and any(folder.iterdir()):
         raise ValueError(f"{folder}: not an empty folder")
-    make_private(folder)
+    make_folder(folder)
     folder.chmod(0o700)
 
 

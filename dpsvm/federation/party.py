@@ -8,9 +8,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from dpsvm.federation import witness
 from dpsvm.federation.custody import PARTY, Custody
 from dpsvm.federation.job import Job
-from dpsvm.federation.members import Content, Member, Shape, make_member, require_numbers
+from dpsvm.federation.members import (
+    Content,
+    Member,
+    Shape,
+    make_member,
+    rehearse_member,
+    require_numbers,
+    rounds_of,
+)
 from dpsvm.federation.messages import NOT_BEGUN, VERSION, Message, Scalar, refusal
 from dpsvm.federation.models import dump_model
 from dpsvm.federation.site import Refusal, Site
@@ -18,7 +27,6 @@ from dpsvm.federation.store import Phase, Store, StoreError, no_phase, told_of
 from dpsvm.privacy.minimiser import CertificateError
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.release import Price
-from dpsvm.privacy.stream import KEY_BYTES, SecretStream
 
 
 @dataclass
@@ -29,7 +37,8 @@ class _Progress:
     held: int = NOT_BEGUN  # the last round it has answered
     asked: str = ""  # digest of the question of that round
     reply: Content | None = None
-    member: Member | None = None
+    member: Member | None = None  # once the run is charged
+    reserved: str = ""  # in the ledger, until it is charged
     ended: bool = False
     closed: str | None = None  # why nothing more is answered, though the run is not over
 
@@ -39,13 +48,16 @@ class Party:
 
     A run is a sequence of rounds: 0 begins it, the last ends it. An answer is computed once, kept
     together with all that it depends on, and only then sent: who asks again gets the same bytes,
-    who asks something else in its place, or a round out of turn, is refused. The budget is charged
-    in round 0, before anything of the run is computed, and is found again by the run's name.
+    who asks something else in its place, or a round out of turn, is refused. Round 0 reserves what
+    the run costs and looks at no data. The first question of round 1 charges it, on the disk, and
+    only then are the data opened and is anything computed of them, an error included. What is
+    stopped before that is refunded, and never begun again.
 
     What is kept and what is charged must fit together. A charge without its snapshot, a snapshot
     without its charge, a run without its noise key, other data or an uncertified result are
     refused, for good, and never begun anew. One thing no program on this disk can see: a folder put
-    back from a backup. It would answer rounds again that were answered: never restore one.
+    back from a backup that was made after the charge. It would answer rounds again that were
+    answered: never restore one.
 
     >>> import numpy as np
     >>> from dpsvm.federation.store import MemoryStore
@@ -84,6 +96,7 @@ class Party:
         """Who it is; nothing is computed and nothing charged."""
         budget = None if self.site.ledger is None else float(self.site.ledger.remaining())
         budget = None if budget == math.inf else budget
+        count, head = witness.head_of(self.site)
         scalars: dict[str, Scalar] = {
             "version": VERSION,
             "job": self.job.digest,
@@ -93,8 +106,11 @@ class Party:
             "ids": self.site.digest() if self.job.ids else "",
             "held": self.held,
             "budget": budget,
+            "ledger": count,
+            "head": head,
         }
-        return Message(self.job.run, NOT_BEGUN, "hello", scalars=scalars)
+        seen = witness.seen(self.site, self.job.parties)
+        return Message(self.job.run, NOT_BEGUN, "hello", seen, scalars)
 
     def handle(self, message: Message) -> Message:
         """The answer to a message, or a refusal that says why there is none."""
@@ -148,12 +164,16 @@ class Party:
             return _Progress()  # killed on the way to the charge, or just after it
         rows, sizes, columns = kept["shape"]
         shape = Shape(rows, tuple(sizes), columns)
-        member = self._make_member(shape, begun=True)
-        self.custody.require_charge(member.price)
-        self.custody.require_data(kept["data"])
-        member.recall(kept["member"])
-        own = {name: kept[name] for name in ("held", "asked", "ended", "closed")}
-        return _Progress(shape=shape, reply=Content(*kept["reply"]), member=member, **own)
+        self._stream = self.custody.stream(begun=True)
+        self.price = rehearse_member(self.job, self.place, self.site, shape)
+        own = {name: kept[name] for name in ("held", "asked", "ended", "closed", "reserved")}
+        now = _Progress(shape=shape, reply=Content(*kept["reply"]), **own)
+        if now.held > 0:
+            self.custody.require_charge(self.price)
+            now.member = self._make_member(shape)
+            self.custody.require_data(kept["data"])
+            now.member.recall(kept["member"])
+        return now
 
     def _close(self, reason: str) -> None:
         """Answer nothing more: go back to the last round, and keep that it was the last."""
@@ -175,11 +195,11 @@ class Party:
             return self.hello()
         if message.kind == "stop":
             self.stopped = message.text("reason")
+            self._give_back(message.round)
             return Message(self.job.run, message.round, "stopped")
         if message.kind == "rehearse":
-            # Built and dropped: what would be refused in the run is refused now.
-            unused = SecretStream(bytes(KEY_BYTES))
-            self.custody.check(self._of_noise(unused, self._shape_of(message)).price)
+            self.custody.rehearse()
+            self._priced(message)
             return Message(self.job.run, message.round, "ready")
         acts: dict[str, Callable[[Message], Content]] = {"begin": self._begin, "end": self._end}
         return self._once(message, acts.get(message.kind, self._answer))
@@ -218,29 +238,51 @@ class Party:
         return reply
 
     def _begin(self, message: Message) -> Content:
-        shape = self._shape_of(message)
-        member = self._make_member(shape, begun=bool(self.custody.charges))
-        self.custody.check(member.price)
-        self._now.shape = shape
+        price = self._priced(message)
+        self._stream = self.custody.stream(begun=bool(self.custody.charges))
+        now, parties = self._now, self.job.parties
+        now.shape = self._shape_of(message)
         self.store.save(self.snapshot(), self._phase)  # a charge without a snapshot is a lost run
-        self._phase("before charge")
-        self.custody.pay(member.price)
-        self._phase("after charge")
-        self._now.member = member
-        self._stream.seek(self._question)
-        return member.open()
+        self._phase("before reserve")
+        now.reserved = self.custody.reserve(price, rounds_of(self.job, now.shape))
+        self._phase("after reserve")
+        arrays = message.arrays
+        others = witness.told(arrays.get("ledgers"), arrays.get("heads"), len(parties))
+        witness.keep(self.site, parties, others)
+        return Content("ready")
+
+    def _paid(self) -> Member:
+        """The member: it is made of data, so the run is charged first, on the disk."""
+        now = self._now
+        if now.member is None:
+            assert now.shape is not None
+            self._phase("before charge")
+            self.custody.commit(self.price, now.reserved)
+            self._phase("after charge")
+            now.member, now.reserved = self._make_member(now.shape), ""
+        return now.member
 
     def _answer(self, message: Message) -> Content:
+        member = self._paid()
         self._stream.seek(self._question)
-        assert self._now.member is not None
-        return self._now.member.answer(message)
+        return member.answer(message)
 
     def _end(self, message: Message) -> Content:
-        assert self._now.member is not None
-        model = self._now.member.close(message)
+        model = self._paid().close(message)
         self.store.write("model.json", dump_model(self.job, self.site, model))
         self._now.ended = True
         return Content("ended")
+
+    def _give_back(self, number: int) -> None:
+        """Refund a run that is stopped before anybody was asked for an answer from data.
+
+        One that is stopped in round 1 may have been charged elsewhere, and may be resumed: its
+        reservation stays until it expires, or until the site gives the run up.
+        """
+        reserved = self._now.held == 0 and self.price is not None
+        if number <= 0 and (reserved or self.custody.reserved):
+            self._halfway = True  # whatever comes next is refused
+            self.custody.refund(str(self.stopped))
 
     def _check_terms(self, message: Message) -> None:
         if message.whole("version") != VERSION:
@@ -269,12 +311,16 @@ class Party:
             )
         return Shape(rows, sizes, self.site.columns if network else 0)
 
-    def _make_member(self, shape: Shape, *, begun: bool) -> Member:
-        self._stream = self.custody.stream(begun=begun)
-        return self._of_noise(self._stream, shape)
+    def _priced(self, message: Message) -> Price | None:
+        """What a run of these sizes costs; all that is refused without a look at the data is."""
+        shape, parties, arrays = self._shape_of(message), self.job.parties, message.arrays
+        self.price = rehearse_member(self.job, self.place, self.site, shape)
+        self.custody.check(self.price)
+        found = witness.told(arrays.get("seen_ledgers"), arrays.get("seen_heads"), len(parties))
+        witness.require_witnessed(self.site, parties, found)
+        return self.price
 
-    def _of_noise(self, stream: SecretStream, shape: Shape) -> Member:
-        stream.seek("member")
-        member = make_member(self.job, self.place, self.site, shape, Noise(stream))
-        self.price = member.price
-        return member
+    def _make_member(self, shape: Shape) -> Member:
+        self._stream.seek("member")
+        noise, own = Noise(self._stream), (self.job, self.place, self.site, shape)
+        return self.custody.opened(lambda: make_member(*own, noise))

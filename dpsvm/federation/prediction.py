@@ -43,17 +43,32 @@ class _Sum(Remembers):
         return {"samples": 0 if self.scores is None else len(self.scores)}
 
 
+def settings_of(job: Job) -> None:
+    """There are none beside the run that predicts."""
+
+
+def agree(settings: None, shape: Shape) -> _OneRound:
+    """What the sites agree on."""
+    return _OneRound()
+
+
+def check_member(job: Job, place: int, site: Site, shape: Shape) -> None:
+    """Refuse a site without a model, or with one that is not made for this."""
+    if site.model is None:
+        raise Refusal(f"{site.name} has no model of the run that is to predict")
+    if site.model["algorithm"] == "network":
+        raise Refusal("every node of a network has the whole model: it predicts by itself")
+
+
 class PredictionMember(Member):
     """A party's columns of the samples to predict, and its weights if they are its own."""
 
     def __init__(self, job: Job, place: int, site: Site, shape: Shape, noise: Noise) -> None:
         super().__init__(_OneRound(), Remembers())
-        self._table, self._name = site.table, site.name
+        check_member(job, place, site, shape)
+        assert site.model is not None
+        self._table, self._name = site.open().table, site.name
         self._weights, self._intercept = None, 0.0
-        if site.model is None:
-            raise Refusal(f"{site.name} has no model of the run that is to predict")
-        if site.model["algorithm"] == "network":
-            raise Refusal("every node of a network has the whole model: it predicts by itself")
         if site.model["weights"] is not None:
             self._weights = np.asarray(site.model["weights"], dtype=np.float64)
             self._intercept = float(site.model["intercept"])

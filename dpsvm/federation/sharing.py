@@ -72,12 +72,18 @@ def agree(settings: BaseSharingADMM, shape: Shape) -> Agreement:
     return Agreement.of(settings, shape.sizes)
 
 
+def check_member(job: Job, place: int, site: Site, shape: Shape) -> None:
+    """Refuse public numbers that a party's noise is not made for."""
+    agreement_of(job, shape).check_sizes(place, shape.rows)
+
+
 class SharingMember(Member):
     """A party's columns and weights."""
 
     def __init__(self, job: Job, place: int, site: Site, shape: Shape, noise: Noise) -> None:
         agreed = agreement_of(job, shape)
-        self._party = agreed.member(place, agreed.columns_of(place, site.table), noise)
+        table = agreed.clipped(place, site.open().table)
+        self._party = agreed.member(place, agreed.columns_of(place, table), noise)
         super().__init__(agreed, self._party)
 
     def answer(self, message: Message) -> Content:

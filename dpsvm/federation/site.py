@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -24,9 +25,31 @@ class Refusal(ValueError):
     """A request that a site does not answer; the text may be told to the others."""
 
 
+class Data(NamedTuple):
+    """The values that a site has."""
+
+    table: Any
+    labels: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Unread:
+    """A table whose values are read when they are needed, and not before.
+
+    read : gives its columns and its labels
+    """
+
+    rows: int
+    columns: int
+    labelled: bool
+    read: Callable[[], Data]
+
+
 @dataclass(frozen=True, eq=False)
 class Site:
     """What a site brings to a run.
+
+    Its values are looked at by :meth:`open` alone, which a run calls once it is paid for.
 
     >>> import numpy as np
     >>> site = Site("lab", np.eye(2), ids=("p1", "p2"), salt="pepper")
@@ -35,7 +58,7 @@ class Site:
     """
 
     name: str
-    table: Any = None  # rows of its columns, dense or CSR; None at a coordinator without columns
+    table: Any = None  # rows of its columns, dense or CSR, or Unread; None without columns
     labels: Any = None  # of the label owner, or of a node
     ids: tuple[str, ...] | None = None  # of the samples, in the order of the rows
     salt: str = ""  # shared by all sites, and by nobody else
@@ -46,14 +69,12 @@ class Site:
     identity: SigningKey | None = None  # by which others know it
     known: Mapping[str, PublicKey] = field(default_factory=dict)  # the others, by name
     consent: Consent | None = None  # to the run; None where the caller's own data are at hand
+    state: Path | None = None  # the folder of all its runs; None keeps nothing between them
+    _opened: list[Data | None] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.table is not None:
-            checked = check_array(
-                self.table, accept_sparse="csr", dtype=np.float64, ensure_min_features=0
-            )
-            table = core_rows(checked) if sparse.issparse(checked) else checked  # entries once
-            object.__setattr__(self, "table", table)
+        if self.table is not None and not isinstance(self.table, Unread):
+            object.__setattr__(self, "table", _checked(self.table))
         for name in ("labels", "ids"):
             value = getattr(self, name)
             if value is not None and self.table is not None and len(value) != self.rows:
@@ -62,6 +83,8 @@ class Site:
     @property
     def rows(self) -> int:
         """How many samples it has."""
+        if isinstance(self.table, Unread):
+            return self.table.rows
         if self.table is not None:
             return int(self.table.shape[0])
         return 0 if self.labels is None else len(self.labels)
@@ -69,12 +92,44 @@ class Site:
     @property
     def columns(self) -> int:
         """How many columns it has."""
+        if isinstance(self.table, Unread):
+            return self.table.columns
         return 0 if self.table is None else int(self.table.shape[1])
+
+    @property
+    def labelled(self) -> bool:
+        """Whether it has labels."""
+        return self.table.labelled if isinstance(self.table, Unread) else self.labels is not None
+
+    @property
+    def opened(self) -> bool:
+        """Whether a run has looked at its values, or has tried to."""
+        return bool(self._opened)
+
+    def open(self) -> Data:
+        """Its values; whatever is wrong with them is found here.
+
+        >>> site = Site("lab", np.eye(2))
+        >>> site.opened, len(site.open().table), site.opened
+        (False, 2, True)
+        """
+        if not self._opened:
+            self._opened.append(None)
+        found = self._opened[0]
+        if found is None:
+            found = self._opened[0] = self._values()
+        return found
+
+    def _values(self) -> Data:
+        if not isinstance(self.table, Unread):
+            return Data(self.table, self.labels)
+        table, labels = self.table.read()
+        return Data(None if table is None else _checked(table), labels)
 
     def fingerprint(self, key: bytes) -> str:
         """Of its table and labels, under a secret key: whether they are still the same."""
         mac = hmac.new(key, digestmod=hashlib.sha256)
-        for array in _arrays(self.table, self.labels):
+        for array in _arrays(*self.open()):
             mac.update(f"{array.dtype.str} {array.shape}".encode())
             mac.update(np.ascontiguousarray(array).view(np.uint8).data if array.size else b"")
         return mac.hexdigest()
@@ -100,6 +155,12 @@ def digest_of(ids: Sequence[str], salt: str) -> str:
         mac.update(len(text).to_bytes(8, "little"))
         mac.update(text)
     return mac.hexdigest()
+
+
+def _checked(table: Any) -> Any:
+    """Finite numbers, of which a sparse table has every entry once."""
+    checked = check_array(table, accept_sparse="csr", dtype=np.float64, ensure_min_features=0)
+    return core_rows(checked) if sparse.issparse(checked) else checked
 
 
 def _arrays(table: Any, labels: Any) -> list[Any]:

@@ -27,7 +27,10 @@ PURGED = "purged"
 """The file that stays of a run whose others were removed: it is never begun again."""
 
 _MODELS = ("model.json", "result.json")
-_KEPT = (_KEY, _SNAPSHOT, "aborted", PURGED, *_MODELS)
+_KEPT = (
+    *(_KEY, _SNAPSHOT, "charged", "aborted", "refunded", "rehearsals", PURGED),
+    *_MODELS,
+)
 
 
 class StoreError(ValueError):
@@ -38,6 +41,18 @@ class StoreError(ValueError):
         self.reason = reason
 
 
+class DataError(StoreError):
+    """Values that a site cannot use; which they are is not for others to know.
+
+    >>> told_of(DataError("lab", "lab.csv: line 7: '4O' in column 'age' is not a number"))
+    'the values of lab cannot be used, and it knows why'
+    """
+
+    def __init__(self, site: str, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = f"the values of {site} cannot be used, and it knows why"
+
+
 def told_of(error: Exception) -> str:
     """What other sites may know of an error.
 
@@ -45,6 +60,23 @@ def told_of(error: Exception) -> str:
     'another process has this run'
     """
     return error.reason if isinstance(error, StoreError) else str(error)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder for its owner alone, and those above it, all of which survive a power cut.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     make_folder(Path(folder, "state", "party"))
+    ...     oct(Path(folder, "state").stat().st_mode)
+    '0o40700'
+    """
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    for one in reversed(missing):
+        with suppress(FileExistsError):
+            one.mkdir(mode=0o700)
+    for one in reversed(missing or [folder]):
+        sync_folder(one.parent)
 
 
 def no_phase(_: str) -> None:
@@ -154,7 +186,7 @@ class RunFolder(Store):
 
     def __init__(self, folder: str | os.PathLike[str], run: str) -> None:
         self.path: Path = Path(folder, run)
-        make_private(self.path)  # a charge must not outlive the folder it was made for
+        make_folder(self.path)  # a charge must not outlive the folder it was made for
         _check_rights(self.path)
         try:
             self._lock = lock(self.path / "lock", wait=False)
@@ -182,7 +214,7 @@ class RunFolder(Store):
         """
         if self._get(PURGED) is None:
             self._put(PURGED, words.encode())
-        stays = {PURGED, "lock", *(() if models else _MODELS)}
+        stays = {PURGED, "charged", "lock", *(() if models else _MODELS)}
         for file in self.path.iterdir():
             if file.name not in stays:
                 file.unlink()
@@ -198,22 +230,6 @@ class RunFolder(Store):
         with atomic_write(self.path / name, "wb", permissions=0o600) as file:
             file.write(data)
             phase(f"during {name}")
-
-
-def make_private(folder: Path) -> None:
-    """Make a folder that only its owner may enter, and those above it that are missing.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     make_private(Path(folder, "state", "party"))
-    ...     oct(Path(folder, "state").stat().st_mode)
-    '0o40700'
-    """
-    missing = [one for one in (folder, *folder.parents) if not one.exists()]
-    for one in reversed(missing):
-        with suppress(FileExistsError):
-            one.mkdir(mode=0o700)
-        sync_folder(one.parent)
 
 
 def _check_rights(folder: Path) -> None:

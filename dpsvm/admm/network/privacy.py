@@ -147,9 +147,9 @@ class Calibration:
                 f"a row of node {node} has a norm above 1, which no private mode covers: scale the "
                 "rows by a public number, or give data_norm, to which longer rows are shortened"
             )
-        self._check_floor(node, int(samples.rows.shape[1]))
+        self.check_floor(node, int(samples.rows.shape[1]))
 
-    def _check_floor(self, node: int, dimension: int) -> None:
+    def check_floor(self, node: int, dimension: int) -> None:
         """Refuse a tolerance that rounding alone puts out of reach; public numbers only."""
         pulls = self.terms.curvatures[:, node]
         if self.alphas is not None:

@@ -78,6 +78,7 @@ class Agreement(distributed.Agreement):
     epsilon = 1, delta = 1e-05 (row), of the messages alone
     """
 
+    sizes: tuple[int, ...]
     loss: PredictionLoss
     regression: bool
     terms: Terms
@@ -106,6 +107,7 @@ class Agreement(distributed.Agreement):
         terms = _terms(settings, loss, len(sizes))
         with_constant = [size + (place == constant) for place, size in enumerate(sizes)]
         return cls(
+            sizes=tuple(sizes),
             loss=loss,
             regression=regression,
             terms=terms,
@@ -125,6 +127,20 @@ class Agreement(distributed.Agreement):
     def columns(self, tables: Sequence[Any]) -> list[Columns]:
         """The columns of every party, with the constant one where one was asked for."""
         return [self.columns_of(place, table) for place, table in enumerate(tables)]
+
+    def check_sizes(self, place: int, n_samples: int) -> None:
+        """Refuse public numbers that the noise of a party is not made for."""
+        if self.calibration is not None:
+            constant = place == self.intercept_party
+            features = self.sizes[place] + constant
+            self.calibration.check_sizes(n_samples, features, constant=constant)
+
+    def clipped(self, place: int, table: Any) -> Any:
+        """A table within the public bounds of its rows or columns, each a function of itself."""
+        made_for = self.calibration
+        if made_for is None:
+            return table
+        return made_for.clipped(table, constant=place == self.intercept_party)
 
     def columns_of(self, place: int, table: Any) -> Columns:
         """The columns of one party."""

@@ -102,6 +102,8 @@ class Cast:
                     found[f"data of {site.name}, {source.file.name}"] = str(source.file)
             if site.ledger is not None:
                 found[f"the ledger of {site.name}"] = str(site.ledger)
+                key = f"{os.path.realpath(site.ledger)}.key"
+                found[f"the key of the ledger of {site.name}"] = key
         return found
 
     def budgets(self) -> dict[str, float | None]:

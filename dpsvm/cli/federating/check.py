@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from dpsvm.cli.federating.cast import Cast
@@ -19,7 +21,7 @@ from dpsvm.federation.members import Shape, make_lead, make_member
 from dpsvm.federation.party import Party
 from dpsvm.federation.site import Site
 from dpsvm.federation.store import FolderCopy, MemoryStore
-from dpsvm.privacy.accountant import Ledger
+from dpsvm.privacy.ledger_file import LedgerFile
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.release import Price
 from dpsvm.privacy.stream import KEY_BYTES, SecretStream
@@ -46,7 +48,8 @@ COMMANDS = {
         _USAGE,
         "Reads the files of a job and of all its sites, the coordinator's first, and goes "
         "through everything that a run checks: terms, tables, rows, sample ids, public bounds, "
-        "settings, budgets. Nothing is trained, charged or written. With one SITE only that "
+        "settings, budgets. Nothing is trained, charged or written. In a run itself a site's "
+        "values are looked at once it has paid, so check them here. With one SITE only that "
         "site's own side is checked, which each site can do at home.\n\n"
         "Rows are matched by sample ids: each site sorts its rows by id, and sites compare a "
         "digest of all the ids under a salt that they share (new-salt makes one). This tells "
@@ -75,6 +78,7 @@ def _all_sides(cast: Cast) -> list[str]:
         for config in cast.parties
     ]
     told = rehearse(cast, owner, parties)
+    look(cast)
     network = job.algorithm == "network"
     sites = [party.site for party in parties]
     rows = ", ".join(f"{one.name} {one.rows}" for one in sites) if network else owner.rows
@@ -105,14 +109,33 @@ def rehearse(cast: Cast, owner: Site, parties: Sequence[Party]) -> list[str]:
     return _cost_lines(job, costs)
 
 
+def look(cast: Cast) -> None:
+    """Make everybody's part, for whoever has all the tables: what is wrong in them is found.
+
+    In a run that is for each site to find, once it has paid.
+    """
+    job, owner = cast.job, cast.coordinator.owner(cast.job)
+    sites = [config.member(job) for config in cast.parties]
+    shape = Shape(owner.rows, tuple(site.columns for site in sites))
+    if job.algorithm == "network":
+        shape = Shape(0, tuple(site.rows for site in sites), sites[0].columns)
+    for place, site in enumerate(sites):
+        make_member(job, place, site, shape, _unused_noise())
+    make_lead(job, owner, shape, _unused_noise())
+
+
+def _unused_noise() -> Noise:
+    stream = SecretStream(bytes(KEY_BYTES))
+    stream.seek("rehearsal")
+    return Noise(stream)
+
+
 def _own_side(job: Job, path: str, config: SiteConfig) -> list[str]:
     """What a site can check by itself: as if the other parties had tables like its own."""
     is_party, is_owner = config.name in job.parties, config.name == job.label_owner
     if not is_party and not is_owner and job.label_owner is not None:
         raise UsageError(f"{config.name} is neither a party of run {job.run} nor its label owner")
-    stream = SecretStream(bytes(KEY_BYTES))
-    stream.seek("rehearsal")
-    noise = Noise(stream)
+    noise = _unused_noise()
     lines, costs, site = _terms_lines(job, path), [], None
     count = len(job.parties)
     if is_party:
@@ -131,7 +154,7 @@ def _own_side(job: Job, path: str, config: SiteConfig) -> list[str]:
         lead = make_lead(job, site, Shape(site.rows, (width,) * count), noise)
         kept = FolderCopy(config.state / "coordinator", job.run)
         costs.append(_Cost(config, Coordinator(job, site, kept).custody, lead.price))
-        lines += [line("labels", f"of {site.rows} rows")] if site.labels is not None else []
+        lines += [line("labels", f"of {site.rows} rows")] if site.labelled else []
     if site is not None:
         lines += _ids_lines(job, site, f"digest {site.digest()[:16]}" if site.ids else "")
     lines += _bounds_lines(job, [config])
@@ -189,15 +212,15 @@ def _cost_lines(job: Job, costs: Sequence[_Cost]) -> list[str]:
         if shared[0].config.ledger is None:
             lines.append(line(f"budget of {names}", "no ledger"))
             continue
-        with open(path, encoding="utf-8") as file:
-            ledger = Ledger.from_json(file.read(), path)
-        spent = ledger.spent([event for one in shared for event in one.custody.due(one.price)])
+        ledger, now = LedgerFile(Path(path)).read(), time.time()
+        due = [event for one in shared for event in one.custody.due(one.price)]
+        spent = ledger.used(now, due)
         if spent > ledger.epsilon * (1 + _ROUNDING):
             raise ValueError(
                 f"{path}: run {job.run} charges this ledger {len(shared)} times, and it does not "
                 f"cover all of it: epsilon = {spent:g} of {ledger.epsilon:g} would be spent"
             )
-        before = max(ledger.epsilon - ledger.spent(), 0.0)
+        before = max(ledger.epsilon - ledger.used(now), 0.0)
         after = max(ledger.epsilon - spent, 0.0)
         text = f"epsilon = {before:g} is left, {after:g} after the run"
         lines.append(line(f"budget of {names}", text))

@@ -17,7 +17,7 @@ from dpsvm.cli.federating.command import REPLY_TIMEOUT, Command
 from dpsvm.cli.interrupt import ended_in_order
 from dpsvm.cli.options import Flag, UsageError, help_page, one_operand, positive, whole
 from dpsvm.federation.job import Job
-from dpsvm.federation.members import rounds_of
+from dpsvm.federation.members import most_rounds
 from dpsvm.federation.nvflare_export import export
 from dpsvm.federation.nvflare_kits import HOST, PORT, assemble, prepare, provision, request, sign
 from dpsvm.federation.nvflare_runner import Federation, NVFlareRunner
@@ -103,7 +103,7 @@ def _run(
     terms = Job.load(job)
     again = shlex.join(["dpsvm", "federation", "nvflare", "run", folder, job])
     advice = f"{again} goes on with it"
-    rounds = rounds_of(terms)
+    rounds = most_rounds(terms)
     with ended_in_order(), rounds_progress(rounds) as show:
 
         def told(number: int, awaited: list[str], seconds: float) -> None:

@@ -63,6 +63,8 @@ def _ended(folder: Path) -> str | None:
         return purged.strip()
     if (reason := copy.read("aborted")) is not None:
         return f"{_GIVEN_UP}: {reason.strip()}"
+    if copy.read("refunded") is not None:
+        return "was stopped before it was charged"
     return OVER if words_of(folder.parent.name, folder) == OVER else None
 
 

@@ -15,7 +15,7 @@ from dpsvm.cli.federating.cast import Cast
 from dpsvm.cli.federating.command import REPLY_TIMEOUT, RESUME, Command
 from dpsvm.cli.interrupt import ended_in_order
 from dpsvm.cli.options import UsageError
-from dpsvm.federation.members import rounds_of
+from dpsvm.federation.members import most_rounds
 from dpsvm.progress import Rounds, awaited_words, rounds_progress
 
 _USAGE = "usage: dpsvm federation run-mpi JOB SITE... [flags]"
@@ -33,7 +33,7 @@ def _run_mpi(*words: str, resume: bool, reply_timeout: float | None) -> None:
     cast.check_begun(resume=resume, again=again)
     if reply_timeout is not None:
         command += ["--reply-timeout", str(reply_timeout)]
-    rounds = rounds_of(cast.job)
+    rounds = most_rounds(cast.job)
     with ended_in_order(), rounds_progress(rounds) as show, TemporaryDirectory() as folder:
         file = Path(folder, "progress")
         if show is not None:

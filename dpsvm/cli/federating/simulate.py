@@ -12,7 +12,7 @@ from typing import Any
 
 from dpsvm._version import __version__
 from dpsvm.cli.federating.cast import Cast
-from dpsvm.cli.federating.check import rehearse
+from dpsvm.cli.federating.check import look, rehearse
 from dpsvm.cli.federating.command import RESUME, Command
 from dpsvm.cli.files import check_outputs
 from dpsvm.cli.interrupt import prompt_interrupt
@@ -146,6 +146,7 @@ def _run(cast: Cast, *, quiet: bool) -> _Outcome:
         with _interruptible(cast, coordinator, writing):
             if coordinator.round < 0:
                 rehearse(cast, coordinator.site, parties)  # so that no party pays for a refusal
+                look(cast)
             rounds = int(settings_of_job(cast.job).rounds)
             with runs_progress("rounds", rounds, not quiet) as tick:
                 for _ in coordinator.history:
@@ -154,6 +155,8 @@ def _run(cast: Cast, *, quiet: bool) -> _Outcome:
             writing.busy = False
             if turn.ended != "done":
                 begun = f"; once that is mended, {cast.resume_command()} goes on with it"
+                if coordinator.custody.refunded is not None:
+                    begun = "; nobody was charged, and another run needs another name"
                 raise ValueError(f"the run stopped: {turn.reason}{begun if cast.kept() else ''}")
             history, text = coordinator.history, coordinator.store.read("result.json")
             result = load_model(text or "", "result.json")
