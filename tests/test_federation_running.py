@@ -345,7 +345,7 @@ def test_what_a_site_keeps_is_for_its_owner_alone_whatever_the_umask(tmp_path: P
     files = {path.name for path in kept if path.is_file()}
     assert {"noise.key", "snapshot", "model.json", "result.json"} <= files
     for path in kept:
-        if path.is_file() and path.name != "lock":
+        if path.is_file() and not path.name.endswith("lock"):
             assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
 
 
@@ -393,7 +393,7 @@ def test_a_purged_run_keeps_its_model_its_charge_and_its_name(
     site, ledger = str(ended.site_file("clinic")), ended.folder / "clinic" / "ledger.json"
     before = ledger.read_bytes()
     assert main(["federation", "purge", site, "trial"]) == 0
-    assert names_in(ended.run_folder("clinic")) == {"purged", "model.json"}
+    assert names_in(ended.run_folder("clinic")) == {"charged", "purged", "model.json"}
     assert names_in(ended.run_folder("clinic", "coordinator")) == {"purged", "result.json"}
     assert ledger.read_bytes() == before
     assert main(["federation", "status", site]) == 0  # the charge is not taken for lost
@@ -407,7 +407,7 @@ def test_a_purged_run_keeps_its_model_its_charge_and_its_name(
         SiteConfig.load(site).coordinator(ended.job)
     assert ledger.read_bytes() == before
     assert main(["federation", "purge", site, "trial", "--all"]) == 0
-    assert names_in(ended.run_folder("clinic")) == {"purged"}
+    assert names_in(ended.run_folder("clinic")) == {"charged", "purged"}
     assert main(["federation", "purge", site, "--finished"]) == 0
     assert "is purged at clinic" in capsys.readouterr().out
 
@@ -435,7 +435,7 @@ def test_a_purge_that_was_killed_is_done_again(
         with pytest.raises(ValueError, match="was purged"):
             SiteConfig.load(site).party(ended.job)
     assert main(["federation", "purge", site, "trial"]) == 0
-    assert names_in(folder) == {"purged", "model.json"}
+    assert names_in(folder) == {"charged", "purged", "model.json"}
 
 
 def test_a_run_that_is_not_over_is_not_purged(
@@ -462,7 +462,7 @@ def test_a_run_that_is_not_over_is_not_purged(
     assert "one of both" in refusal(capsys, "federation", "purge", site)
     assert main(["federation", "abort", site, "trial"]) == 0
     assert main(["federation", "purge", site, "trial"]) == 0
-    assert names_in(problem.run_folder("lab")) == {"purged"}
+    assert names_in(problem.run_folder("lab")) == {"charged", "purged"}
     with pytest.raises(ValueError, match="is over at lab, and was purged"):
         SiteConfig.load(site).party(problem.job)
 
