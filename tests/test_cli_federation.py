@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import refusal, start
-from ledgers import begin_anew
 
 from dpsvm.admm import SharingADMMClassifier
 from dpsvm.cli import main
@@ -38,6 +37,7 @@ COLUMNS = {"office": ["age"], "lab": ["crp", "hdl"], "ward": ["pulse"], "shop": 
 PARTIES = ["lab", "ward", "shop"]
 SITES = ["office.toml", "shop.toml", "lab.toml", "ward.toml"]
 JOB = {"run": "heart", "algorithm": "sharing", "parties": PARTIES, "label_owner": "office"}
+JOB["sums"] = "open"
 OPEN = {"loss": "logistic", "lam": 0.1, "rounds": 9}
 PRIVATE = {"loss": "logistic", "rounds": 5, "privacy": "row", "epsilon": 2.0, "delta": 1e-5}
 PRIVATE |= {"data_norm": 1.0, "radius": 1.0, "target_bound": 2.0}
@@ -579,7 +579,7 @@ def test_an_ended_run_is_not_aborted(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_a_party_that_was_aborted_while_it_ran_stays_out_of_step() -> None:
-    job = Job("r", "sharing", ("lab",), "office", {"rounds": 2}, ids=False)
+    job = Job("r", "sharing", ("lab",), "office", {"rounds": 2}, ids=False, sums="open")
     store = MemoryStore()
     party = Party(job, SiteConfig.load("lab.toml").site(job, labels=False), store)
     sizes = {"sizes": np.array([2])}
@@ -971,10 +971,10 @@ def test_other_terms_versions_and_runs_are_refused() -> None:
     turn = InProcessRunner(parties).run(coordinator)
     assert turn.ended == "stopped"
     assert "ward was given other terms for run heart than the coordinator" in str(turn.reason)
-    greet = {"version": 2, "job": cast.job.digest}
+    greet = {"version": 1, "job": cast.job.digest}
     told = parties[0].handle(Message("heart", -1, "greet", scalars=greet)).text("reason")
-    assert "lab speaks version 1 of the protocol, the coordinator version 2" in told
-    greet["version"] = 1
+    assert "lab speaks version 2 of the protocol, the coordinator version 1" in told
+    greet["version"] = 2
     told = parties[0].handle(Message("liver", -1, "greet", scalars=greet)).text("reason")
     assert told == "lab takes part in run heart, not in liver"
 

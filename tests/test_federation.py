@@ -14,6 +14,7 @@ import pytest
 from federation_problems import (
     BLOCKS,
     IDS,
+    KEYS,
     LABELS,
     NAMES,
     PRIVATE,
@@ -23,9 +24,10 @@ from federation_problems import (
     Sent,
     World,
     job_of,
+    opening,
     run,
+    site_of,
 )
-from ledgers import begin_anew
 from scipy import sparse
 
 from dpsvm import federation
@@ -43,6 +45,7 @@ from dpsvm.federation import (
 )
 from dpsvm.federation.coordinator import Coordinator
 from dpsvm.federation.messages import FROM_PARTY
+from dpsvm.federation.secure_sum import SumKey
 from dpsvm.frank_wolfe.distributed import DistributedFrankWolfe
 from dpsvm.privacy import BudgetAccountant
 
@@ -63,12 +66,20 @@ def weights_of(world: World) -> list[np.ndarray]:
 
 
 def test_sharing_gives_the_bits_of_the_estimator(tmp_path: Path) -> None:
-    world = World.of(tmp_path, "sharing")
+    world = World.of(tmp_path, "sharing, open")
     turn, _ = run(world)
     assert turn.ended == "done"
     model = SharingADMMClassifier(rounds=4).fit(BLOCKS, LABELS)
     for own, wanted in zip(weights_of(world), model.coefs_, strict=True):
         assert np.array_equal(own, wanted)
+
+
+def test_masked_sums_change_no_more_than_their_last_digits(tmp_path: Path) -> None:
+    world = World.of(tmp_path, "sharing")
+    run(world)
+    model = SharingADMMClassifier(rounds=4).fit(BLOCKS, LABELS)
+    for own, wanted in zip(weights_of(world), model.coefs_, strict=True):
+        assert own == pytest.approx(wanted, rel=1e-9)
 
 
 def test_network_gives_the_bits_of_the_estimator(tmp_path: Path) -> None:
@@ -107,7 +118,7 @@ def test_nothing_leaves_a_party_but_the_fields_of_the_protocol(name: str, tmp_pa
     sent: Sent = {}
     world = World.of(tmp_path, name)
     run(world, sent)
-    lengths = {"sharing": {"prediction": 30}, "network": {"weights": 7}}
+    lengths = {"sharing": {"words": 33, "prediction": 30}, "network": {"weights": 7}}
     lengths["frank-wolfe"] = {"sketch": 8}
     for data in set().union(*sent.values()):
         message = Message.decode(data)
@@ -123,7 +134,7 @@ def test_a_hello_tells_sizes_a_digest_and_a_budget_and_no_more(tmp_path: Path) -
     world = World.of(tmp_path, "sharing, private")
     party = Party(world.job, world.site("lab"), world.store("lab"))
     assert dict(party.hello().scalars) == {
-        "version": 1,
+        "version": 2,
         "job": world.job.digest,
         "party": "lab",
         "rows": 30,
@@ -133,6 +144,7 @@ def test_a_hello_tells_sizes_a_digest_and_a_budget_and_no_more(tmp_path: Path) -
         "budget": 100.0,
         "ledger": 0,
         "head": BudgetAccountant(path=world.ledger("lab")).head(),
+        **SumKey.of(bytes([2]) * 32).introduced(world.job, KEYS["lab"]),
     }
     assert {name: array.any() for name, array in party.hello().arrays.items()} == {
         "seen_ledgers": False,
@@ -141,19 +153,17 @@ def test_a_hello_tells_sizes_a_digest_and_a_budget_and_no_more(tmp_path: Path) -
 
 
 def test_noise_is_each_partys_own_secret(tmp_path: Path) -> None:
-    job = job_of("sharing, private")
+    job = job_of("sharing, private", sums="open")
     twins = []
     for _ in range(2):
         ledger = BudgetAccountant(100.0, 1e-4, neighbouring="row")
-        site = Site("lab", BLOCKS[1], ids=IDS, salt="s", ledger=ledger)
+        site = site_of("lab", BLOCKS[1], ids=IDS, salt="s", ledger=ledger)
         twins.append(Party(job, site, MemoryStore()))
-    sizes = np.array([3, 2, 2])
-    begin = Message("run-1", 0, "begin", {"sizes": sizes}, {"rows": 30})
     scalars: dict[str, Any] = {"rho": 0.05, "keep": False}
     price = Message("run-1", 1, "price", {"price": np.zeros(30)}, scalars)
     answers = []
     for party in twins:
-        assert party.handle(begin).kind == "ready"
+        assert party.handle(opening(party)).kind == "ready"
         answers.append(party.handle(price).arrays["prediction"])
     assert not np.any(answers[0] == answers[1])
 
@@ -164,12 +174,11 @@ def test_noise_is_each_partys_own_secret(tmp_path: Path) -> None:
 def begun(world: World, site: str = "lab") -> tuple[Party, Message]:
     """A party in round 1, and the question that it was asked there."""
     party = Party(world.job, world.site(site), world.store(site))
-    sizes = np.array([len(own) for own in SHARES])
+    sizes = [len(own) for own in SHARES]
     if world.job.algorithm != "network":
-        sizes = np.array([block.shape[1] for block in BLOCKS])
+        sizes = [block.shape[1] for block in BLOCKS]
     rows = 0 if world.job.algorithm == "network" else 30
-    begin = Message("run-1", 0, "begin", {"sizes": sizes}, {"rows": rows})
-    assert party.handle(begin).kind == "ready"
+    assert party.handle(opening(party, "begin", sizes, rows)).kind == "ready"
     question = {
         "sharing": Message(
             "run-1", 1, "price", {"price": np.ones(30)}, {"rho": 0.05, "keep": False}
@@ -206,7 +215,7 @@ def test_rounds_out_of_order_are_refused_and_change_nothing(tmp_path: Path) -> N
     party, question = begun(World.of(tmp_path, "sharing"))
     early = Message("run-1", 2, "price", question.arrays, question.scalars)
     assert "awaits round 1, got a price for round 2" in party.handle(early).text("reason")
-    assert party.handle(question).kind == "contribution"
+    assert party.handle(question).kind == "masked"
     late = Message("run-1", 0, "price", question.arrays, question.scalars)
     assert "awaits round 2" in party.handle(late).text("reason")
 
@@ -217,7 +226,7 @@ def test_a_request_that_fails_halfway_leaves_the_party_where_it_was(tmp_path: Pa
     assert "3" in party.handle(short).text("reason")
     wrong = Message("run-1", 1, "query", {"residual": np.ones(3)})
     assert party.handle(wrong).text("reason") == "a price is awaited, got a query"
-    assert party.handle(question).kind == "contribution"
+    assert party.handle(question).kind == "masked"
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf])
@@ -233,9 +242,8 @@ def test_huge_prices_do_not_show_which_rows_are_empty(tmp_path: Path) -> None:
     settings |= {"column_norm": 3.0, "target_norm": 2.0}
     job = job_of("sharing, private", settings=settings)
     ledger = BudgetAccountant(100.0, 1e-4, neighbouring="column")
-    party = Party(job, Site("lab", table, ids=IDS, salt="s", ledger=ledger), MemoryStore())
-    sizes = {"sizes": np.array([3, 2, 2])}
-    assert party.handle(Message("run-1", 0, "begin", sizes, {"rows": 30})).kind == "ready"
+    party = Party(job, site_of("lab", table, ids=IDS, salt="s", ledger=ledger), MemoryStore())
+    assert party.handle(opening(party)).kind == "ready"
     huge = {"price": np.full(30, 1e308)}
     price = Message("run-1", 1, "price", huge, {"rho": 0.05, "keep": False})
     assert "finite numbers" in party.handle(price).text("reason")
@@ -246,7 +254,7 @@ def test_no_party_answers_more_rounds_than_the_job_names(tmp_path: Path) -> None
     party, question = begun(world)
     for number in range(1, 5):
         asked = Message("run-1", number, "price", question.arrays, question.scalars)
-        assert party.handle(asked).kind == "contribution"
+        assert party.handle(asked).kind == "masked"
     beyond = Message("run-1", 5, "price", question.arrays, question.scalars)
     assert party.handle(beyond).text("reason") == "the job has 4 rounds, got round 5"
 
@@ -272,7 +280,7 @@ def test_an_error_that_nobody_foresaw_is_a_refusal(tmp_path: Path) -> None:
 
 def test_a_ledger_without_end_can_say_hello() -> None:
     ledger = BudgetAccountant(np.inf, 1e-4, neighbouring="row")
-    site = Site("lab", BLOCKS[1], ids=IDS, salt="s", ledger=ledger)
+    site = site_of("lab", BLOCKS[1], ids=IDS, salt="s", ledger=ledger)
     party = Party(job_of("sharing, private"), site, MemoryStore())
     assert party.hello().scalars["budget"] is None
 
@@ -318,8 +326,8 @@ def test_other_terms_are_refused(tmp_path: Path) -> None:
 def test_another_version_of_the_protocol_is_refused(tmp_path: Path) -> None:
     world = World.of(tmp_path, "sharing")
     party = Party(world.job, world.site("lab"), world.store("lab"))
-    greet = Message("run-1", -1, "greet", scalars={"version": 2, "job": world.job.digest})
-    assert "speaks version 1 of the protocol" in party.handle(greet).text("reason")
+    greet = Message("run-1", -1, "greet", scalars={"version": 1, "job": world.job.digest})
+    assert "speaks version 2 of the protocol" in party.handle(greet).text("reason")
 
 
 @pytest.mark.parametrize(
@@ -347,7 +355,7 @@ def test_nodes_with_other_columns_are_refused(tmp_path: Path) -> None:
 def test_a_coordinator_that_lies_about_sizes_is_refused(tmp_path: Path) -> None:
     world = World.of(tmp_path, "sharing, private")
     party = Party(world.job, world.site("lab"), world.store("lab"))
-    begin = Message("run-1", 0, "begin", {"sizes": np.array([3, 5, 2])}, {"rows": 30})
+    begin = opening(party, sizes=(3, 5, 2))
     assert "the coordinator thinks otherwise" in party.handle(begin).text("reason")
     assert world.charges()["lab"] == 0
 
@@ -358,8 +366,7 @@ def test_the_noise_of_frank_wolfe_does_not_depend_on_what_a_coordinator_says(
 ) -> None:
     world = World.of(tmp_path, "frank-wolfe, private")
     party = Party(world.job, world.site("lab"), world.store("lab"))
-    begin = Message("run-1", 0, "begin", {"sizes": np.array(sizes)}, {"rows": 30})
-    assert party.handle(begin).kind == "refusal"
+    assert party.handle(opening(party, sizes=sizes)).kind == "refusal"
     assert world.charges()["lab"] == 0
     turn, _ = run(World.of(tmp_path / "none", "frank-wolfe, private", sizes=None))
     assert "needs sizes, the columns of each party" in turn.reason
@@ -416,9 +423,7 @@ def test_a_rehearsal_in_the_middle_of_a_run_changes_nothing(tmp_path: Path) -> N
     for number in range(2):
         party, question = begun(World.of(tmp_path / str(number), "sharing, private"))
         if number == 1:
-            sizes = {"sizes": np.array([3, 2, 2])}
-            rehearse = Message("run-1", -1, "rehearse", sizes, {"rows": 30})
-            assert party.handle(rehearse).kind == "ready"
+            assert party.handle(opening(party, "rehearse")).kind == "ready"
         answers.append(party.handle_bytes(question.encode()))
     assert answers[0] == answers[1]
 
@@ -559,14 +564,15 @@ def test_one_charge_does_not_pay_for_the_noise_of_two_folders(tmp_path: Path) ->
         for name in ("one", "two")
     ]
     assert twins[0].store.key(begun=False) != twins[1].store.key(begun=False)
-    begin = Message("run-1", 0, "begin", {"sizes": np.array([3, 2, 2])}, {"rows": 30})
+    begin = opening(twins[0])
     assert twins[0].handle(begin).kind == "ready"
-    assert "not for the noise key of this folder" in twins[1].handle(begin).text("reason")
+    told = twins[1].handle(opening(twins[1])).text("reason")
+    assert "not for the noise key of this folder" in told
     assert world.charges()["lab"] == 0
     scalars = {"rho": 0.05, "keep": False}
     price = Message("run-1", 1, "price", {"price": np.ones(30)}, scalars)
-    assert twins[0].handle(price).kind == "contribution"
-    assert twins[1].handle(begin).kind == "refusal"
+    assert twins[0].handle(price).kind == "masked"
+    assert twins[1].handle(opening(twins[1])).kind == "refusal"
     assert world.charges()["lab"] == 1
 
 
@@ -689,11 +695,11 @@ def test_joint_prediction_adds_up_partial_scores(name: str, tmp_path: Path) -> N
     found = {site: json.loads(text) for site, text in world.outcome().items()}
     job = Job("ask-1", "predict", NAMES, "clinic", {"model": "run-1"}, ids=False)
     parties = [
-        Party(job, Site(site, BLOCKS[place][:5], model=found[site]), MemoryStore())
+        Party(job, site_of(site, BLOCKS[place][:5], model=found[site]), MemoryStore())
         for place, site in enumerate(NAMES)
     ]
     store = MemoryStore()
-    owner = Site("clinic", labels=np.zeros(5), model=found["hub"])
+    owner = site_of("clinic", labels=np.zeros(5), model=found["hub"])
     assert InProcessRunner(parties).run(Coordinator(job, owner, store)).ended == "done"
     answer = json.loads(store.read("result.json") or "")
     parts = [found[site]["weights"] for site in NAMES]

@@ -23,8 +23,8 @@ from dpsvm.federation import (
 )
 from dpsvm.federation.nvflare_export import CONTROLLER, EXECUTOR, TASK, export
 
-JOB = Job("heart-1", "sharing", ("clinic", "lab"), "clinic", {"rounds": 3}, ids=False)
-GREET = {"version": 1, "job": JOB.digest}
+JOB = Job("heart-1", "sharing", ("clinic", "lab"), "clinic", {"rounds": 3}, ids=False, sums="open")
+GREET = {"version": 2, "job": JOB.digest}
 
 there = find_spec("nvflare") is not None
 nvflare: Any = import_module("dpsvm.federation.nvflare") if there else None

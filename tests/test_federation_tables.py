@@ -256,7 +256,7 @@ def full_site(**data: Any) -> SiteConfig:
 
 def job(**more: Any) -> Job:
     terms = {"run": "r", "algorithm": "sharing", "parties": ("lab",), "label_owner": "lab"}
-    return Job(**(terms | more))
+    return Job(**(terms | {"sums": "open"} | more))
 
 
 def test_paths_are_relative_to_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -137,6 +137,7 @@ def make_problem(
     columns: int = 3,
     private: bool = True,
     keys: bool = True,
+    sums: str = "open",
     seed: int = 0,
 ) -> Problem:
     """Write the job and the sites of a problem.
@@ -148,11 +149,11 @@ def make_problem(
     settings = PROBLEMS[algorithm] if settings is None else settings
     owner = None if algorithm == "network" else OWNER
     sizes = (rows if algorithm == "network" else columns,) * len(PARTIES)
-    job = Job("trial", algorithm, PARTIES, owner, settings, ids=False, sizes=sizes)
+    job = Job("trial", algorithm, PARTIES, owner, settings, ids=False, sizes=sizes, sums=sums)
     problem = Problem(folder, job)
     folder.mkdir(parents=True, exist_ok=True)
     head = {"run": job.run, "algorithm": algorithm, "parties": list(PARTIES), "ids": False}
-    head["sizes"] = list(sizes)
+    head |= {"sizes": list(sizes), "sums": sums}
     if owner is not None:
         head["label_owner"] = owner
     problem.job_file.write_text(_toml(head) + "\n[settings]\n" + _toml(settings))

@@ -42,6 +42,7 @@ from typing import Any
 from dpsvm._renamed import SHARING, check_names
 from dpsvm.federation.coordinator import Coordinator
 from dpsvm.federation.job import Job, check_keys, check_name, read_toml, told_where
+from dpsvm.federation.keys import SigningKey
 from dpsvm.federation.models import load_model
 from dpsvm.federation.party import Party
 from dpsvm.federation.site import Data, Refusal, Site, Unread
@@ -197,7 +198,12 @@ class SiteConfig:
             model=model,
             private=self.private,
             state=self.state,
+            identity=self._identity(),
         )
+
+    def _identity(self) -> SigningKey | None:
+        path = self.state / "site.key"
+        return SigningKey.load(path, self.name) if path.is_file() else None
 
     def accountant(self) -> BudgetAccountant | None:
         """Its ledger, opened; None if it has none."""

@@ -16,16 +16,18 @@ from dpsvm.federation.members import (
     Content,
     Lead,
     Shape,
+    SumLead,
     is_paid,
     make_lead,
     price_of_lead,
     require_numbers,
     rounds_of,
 )
-from dpsvm.federation.messages import NOT_BEGUN, VERSION, Message, MessageError
+from dpsvm.federation.messages import NOT_BEGUN, VERSION, Array, Message, MessageError
 from dpsvm.federation.models import dump_model
 from dpsvm.federation.site import Refusal, Site
 from dpsvm.federation.store import MemoryStore, Phase, Store, StoreError, no_phase, told_of
+from dpsvm.federation.sums import CoordinatorSums
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.release import Price
 from dpsvm.privacy.stream import KEY_BYTES
@@ -65,6 +67,7 @@ class _Progress:
     outbox: list[Content] = field(default_factory=list)
     history: list[dict[str, Any]] = field(default_factory=list)
     reserved: str = ""  # in the ledger, until it is charged
+    roster: dict[str, Array] = field(default_factory=dict)  # sum keys of all parties
 
 
 class Coordinator:
@@ -94,6 +97,7 @@ class Coordinator:
         self._phase = phase
         unkept = MemoryStore(bytes(KEY_BYTES))
         self.custody = Custody(job, site, unkept if dry else store, COORDINATOR)
+        self.sums = CoordinatorSums(job, site)
         self._lead: Lead | None = None
         self.price: Price | None = None  # of the run for the labels, once it is known
         self._now = _Progress()
@@ -157,7 +161,7 @@ class Coordinator:
             raise StoreError(f"run {self.job.run} was begun with other terms")
         rows, sizes, columns = kept["shape"]
         shape, outbox = Shape(rows, tuple(sizes), columns), [Content(*x) for x in kept["outbox"]]
-        own = {name: kept[name] for name in ("stage", "round", "history", "reserved")}
+        own = {name: kept[name] for name in ("stage", "round", "history", "reserved", "roster")}
         self._now = _Progress(shape=shape, outbox=outbox, **own)
         self._prepare(begun=True)
         if kept["lead"] is not None:
@@ -177,7 +181,7 @@ class Coordinator:
                     f"{party} holds round {hello.whole('held')} of run {self.job.run}, of which "
                     "the coordinator has no snapshot: begin another run"
                 )
-        self._now.shape = shape
+        self._now.shape, self._now.roster = shape, self.sums.roster(hellos)
         self._told = [self._ledgers_of(hello) for hello in hellos]
         self._prepare(begun=False)
         self.custody.check(self.price)
@@ -205,7 +209,7 @@ class Coordinator:
         found = []
         for place in range(len(shape.sizes)):
             seen = [one["seen"][place] for one in told]
-            arrays = {"sizes": sizes, **own}
+            arrays = {"sizes": sizes, **self._now.roster, **own}
             arrays |= witness.witnessed("seen_ledgers", "seen_heads", seen)
             found.append(Content(kind, arrays, {"rows": shape.rows}))
         return found
@@ -221,6 +225,7 @@ class Coordinator:
             raise Refusal(f"the parties' tables are not those that run {self.job.run} began with")
         if self._now.stage == "done":
             return Turn({}, ended="done", reason="it was over already")
+        self.sums.require(self._now.roster, hellos)
         for party, hello in zip(self.job.parties, hellos, strict=True):
             held = hello.whole("held")
             if held not in (self._now.round - 1, self._now.round):
@@ -245,7 +250,7 @@ class Coordinator:
         if now.stage == "beginning":
             now.outbox, now.stage = lead.open(replies), "running"
         else:
-            now.outbox = lead.gather(replies)
+            now.outbox = self._next(lead, replies)
             metrics = {"round": now.round, **lead.metrics()}
             now.history.append(metrics)
         now.round += 1
@@ -262,6 +267,13 @@ class Coordinator:
             self._now.reserved = ""
             return self._make_lead()
         return self._lead
+
+    def _next(self, lead: Lead, replies: Sequence[Message]) -> list[Content]:
+        """The next round; a lead that needs a sum only is told no more."""
+        if not isinstance(lead, SumLead):
+            return lead.gather(replies)
+        total = self.sums.total(replies, self._now.shape.rows, wide=lead.squares)
+        return lead.gather_sum(self._now.round, total)
 
     def _send(self, metrics: dict[str, Any] | None = None) -> Turn:
         for content in self._now.outbox:

@@ -36,6 +36,7 @@ Made = TypeVar("Made")
 
 ALGORITHMS = ("sharing", "network", "frank-wolfe", "predict")
 SUMS = ("masked", "open")
+_SUMMING = ("sharing", "predict")  # what needs a sum of the parties' numbers only
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _LARGEST_FILE = 1 << 20
@@ -160,6 +161,15 @@ class Job:
     @cached_property
     def _made(self) -> dict[Any, Any]:
         return {}
+
+    @property
+    def masked(self) -> bool:
+        """Whether it adds up numbers that the coordinator does not see.
+
+        >>> Job("r", "sharing", ("a",), "a").masked, Job("r", "network", ("a",)).masked
+        (True, False)
+        """
+        return self.sums == "masked" and self.algorithm in _SUMMING
 
     def place(self, party: str) -> int:
         """The number of a party.

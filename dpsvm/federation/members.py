@@ -19,10 +19,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from dpsvm._renamed import check_names
 from dpsvm.distributed.agreement import Agreement
+from dpsvm.federation.fixed_point import Sum
 from dpsvm.federation.frames import LARGEST
 from dpsvm.federation.job import Job, told_where
 from dpsvm.federation.messages import Array, Message, Scalar
@@ -104,9 +105,13 @@ class Member(_Part):
         """Of what the party has."""
         return self.agreed.member_price
 
-    def answer(self, message: Message) -> Content:
-        """The answer to a round."""
+    def answer(self, message: Message) -> Content | Sum:
+        """The answer to a round, or what it adds to the sum of all parties."""
         raise NotImplementedError
+
+    def common(self, message: Message) -> Message:
+        """What all parties were asked, of a question: masks of a sum depend on it."""
+        return message
 
     def close(self, message: Message) -> dict[str, Any]:
         """End the run; the model that the party keeps, without weights if it is not the party's."""
@@ -164,6 +169,19 @@ class Lead(_Part):
             "guarantee": None if report is None else report["guarantee"],
             "privacy": report,
         }
+
+
+class SumLead(Lead):
+    """A lead that needs the sum of the answers only, and sees no single one.
+
+    squares : whether squares are summed beside the numbers
+    """
+
+    squares: ClassVar[bool] = False
+
+    def gather_sum(self, number: int, total: Sum) -> list[Content]:
+        """Take the sum of a round; the next one."""
+        raise NotImplementedError
 
 
 def require_kind(message: Message, kind: str, what: str) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from dpsvm.federation import witness
 from dpsvm.federation.custody import PARTY, Custody
+from dpsvm.federation.fixed_point import Sum
 from dpsvm.federation.job import Job
 from dpsvm.federation.members import (
     Content,
@@ -20,10 +21,11 @@ from dpsvm.federation.members import (
     require_numbers,
     rounds_of,
 )
-from dpsvm.federation.messages import NOT_BEGUN, VERSION, Message, Scalar, refusal
+from dpsvm.federation.messages import NOT_BEGUN, VERSION, Array, Message, Scalar, refusal
 from dpsvm.federation.models import dump_model
 from dpsvm.federation.site import Refusal, Site
 from dpsvm.federation.store import Phase, Store, StoreError, no_phase, told_of
+from dpsvm.federation.sums import PartySums
 from dpsvm.privacy.minimiser import CertificateError
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.release import Price
@@ -34,6 +36,7 @@ class _Progress:
     """How far a party is: all that is kept of a run."""
 
     shape: Shape | None = None
+    roster: dict[str, Array] = field(default_factory=dict)  # sum keys of all parties
     held: int = NOT_BEGUN  # the last round it has answered
     asked: str = ""  # digest of the question of that round
     reply: Content | None = None
@@ -75,6 +78,7 @@ class Party:
         self.price: Price | None = None  # of the run, once it is known
         self._phase = phase
         self.custody = Custody(job, site, store, PARTY)
+        self.sums = PartySums(job, site, store)
         self.restore()
 
     @property
@@ -92,6 +96,10 @@ class Party:
         """Why it answers nothing more though the run is not over, None if it does."""
         return self._now.closed
 
+    @property
+    def _begun(self) -> bool:
+        return self.held != NOT_BEGUN or bool(self.custody.charges)
+
     def hello(self) -> Message:
         """Who it is; nothing is computed and nothing charged."""
         budget = None if self.site.ledger is None else float(self.site.ledger.remaining())
@@ -108,6 +116,7 @@ class Party:
             "budget": budget,
             "ledger": count,
             "head": head,
+            **self.sums.introduction(begun=self._begun),
         }
         seen = witness.seen(self.site, self.job.parties)
         return Message(self.job.run, NOT_BEGUN, "hello", seen, scalars)
@@ -166,8 +175,10 @@ class Party:
         shape = Shape(rows, tuple(sizes), columns)
         self._stream = self.custody.stream(begun=True)
         self.price = rehearse_member(self.job, self.place, self.site, shape)
-        own = {name: kept[name] for name in ("held", "asked", "ended", "closed", "reserved")}
-        now = _Progress(shape=shape, reply=Content(*kept["reply"]), **own)
+        self.sums.use(kept["roster"])
+        own = ("held", "asked", "ended", "closed", "reserved", "roster")
+        reply = Content(*kept["reply"])
+        now = _Progress(shape=shape, reply=reply, **{name: kept[name] for name in own})
         if now.held > 0:
             self.custody.require_charge(self.price)
             now.member = self._make_member(shape)
@@ -199,6 +210,7 @@ class Party:
             return Message(self.job.run, message.round, "stopped")
         if message.kind == "rehearse":
             self.custody.rehearse()
+            self.sums.checked(message.arrays, begun=self._begun)
             self._priced(message)
             return Message(self.job.run, message.round, "ready")
         acts: dict[str, Callable[[Message], Content]] = {"begin": self._begin, "end": self._end}
@@ -207,7 +219,7 @@ class Party:
     def _once(self, message: Message, act: Callable[[Message], Content]) -> Message:
         """Answer a round, or give the answer that it got."""
         now = self._now
-        asked = hashlib.sha256(message.encode()).hexdigest()
+        asked = _digest(message)
         if message.round == now.held and now.reply is not None:
             if asked != now.asked:
                 raise Refusal(
@@ -226,7 +238,7 @@ class Party:
         require_numbers(self.job, f"the {message.kind} for {self.site.name}", message)
         self._halfway = True
         self._phase("before draw")
-        self._question = f"{message.round} {asked}"
+        self._asked, self._question = asked, f"{message.round} {asked}"
         content = act(message)
         require_numbers(self.job, f"the answer of {self.site.name}", content)
         self._phase("after draw")
@@ -238,10 +250,11 @@ class Party:
         return reply
 
     def _begin(self, message: Message) -> Content:
+        roster = self.sums.checked(message.arrays, begun=self._begun)
         price = self._priced(message)
         self._stream = self.custody.stream(begun=bool(self.custody.charges))
         now, parties = self._now, self.job.parties
-        now.shape = self._shape_of(message)
+        now.shape, now.roster = self._shape_of(message), roster
         self.store.save(self.snapshot(), self._phase)  # a charge without a snapshot is a lost run
         self._phase("before reserve")
         now.reserved = self.custody.reserve(price, rounds_of(self.job, now.shape))
@@ -249,6 +262,7 @@ class Party:
         arrays = message.arrays
         others = witness.told(arrays.get("ledgers"), arrays.get("heads"), len(parties))
         witness.keep(self.site, parties, others)
+        self.sums.use(roster)
         return Content("ready")
 
     def _paid(self) -> Member:
@@ -265,7 +279,12 @@ class Party:
     def _answer(self, message: Message) -> Content:
         member = self._paid()
         self._stream.seek(self._question)
-        return member.answer(message)
+        common = member.common(message)
+        found = member.answer(message)
+        if not isinstance(found, Sum):
+            return found
+        asked = self._asked if common is message else _digest(common)
+        return self.sums.content(found, message.round, asked)
 
     def _end(self, message: Message) -> Content:
         model = self._paid().close(message)
@@ -324,3 +343,7 @@ class Party:
         self._stream.seek("member")
         noise, own = Noise(self._stream), (self.job, self.place, self.site, shape)
         return self.custody.opened(lambda: make_member(*own, noise))
+
+
+def _digest(message: Message) -> str:
+    return hashlib.sha256(message.encode()).hexdigest()
