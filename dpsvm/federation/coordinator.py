@@ -12,6 +12,7 @@ import numpy as np
 from dpsvm.federation import witness
 from dpsvm.federation.custody import COORDINATOR, Custody
 from dpsvm.federation.job import Job
+from dpsvm.federation.limits import require_numbers
 from dpsvm.federation.members import (
     Content,
     Lead,
@@ -20,7 +21,6 @@ from dpsvm.federation.members import (
     is_paid,
     make_lead,
     price_of_lead,
-    require_numbers,
     rounds_of,
 )
 from dpsvm.federation.messages import NOT_BEGUN, VERSION, Array, Message, MessageError
@@ -277,7 +277,9 @@ class Coordinator:
 
     def _send(self, metrics: dict[str, Any] | None = None) -> Turn:
         for content in self._now.outbox:
-            require_numbers(self.job, "what the coordinator would ask", content)
+            require_numbers(
+                self.job, "what the coordinator would ask", content.kind, content.arrays
+            )
         self._phase("after gather")
         self.store.save(self.snapshot(), self._phase)
         self._phase("after snapshot")
@@ -305,7 +307,9 @@ class Coordinator:
                     f"{party} answered for round {reply.round} of run {reply.run}, not for round "
                     f"{number} of run {self.job.run}"
                 )
-            require_numbers(self.job, f"the {reply.kind} of {party} in round {number}", reply)
+            require_numbers(
+                self.job, f"the {reply.kind} of {party} in round {number}", reply.kind, reply.arrays
+            )
             found.append(reply)
         return found
 

@@ -8,6 +8,7 @@ from scipy import sparse
 
 from dpsvm._renamed import FRANK_WOLFE
 from dpsvm.federation.job import Job
+from dpsvm.federation.limits import require_frame
 from dpsvm.federation.members import (
     Beside,
     Content,
@@ -16,7 +17,6 @@ from dpsvm.federation.members import (
     Member,
     Shape,
     agreement_of,
-    require_frame,
     require_kind,
     require_labels,
     settings_of_job,

@@ -14,7 +14,6 @@ Every algorithm has a module, made of the objects of :mod:`dpsvm.admm` and
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,8 +23,8 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 from dpsvm._renamed import check_names
 from dpsvm.distributed.agreement import Agreement
 from dpsvm.federation.fixed_point import Sum
-from dpsvm.federation.frames import LARGEST
 from dpsvm.federation.job import Job, told_where
+from dpsvm.federation.limits import check_rounds, require_frame
 from dpsvm.federation.messages import Array, Message, Scalar
 from dpsvm.federation.site import Refusal, Site
 from dpsvm.federation.tables import Table
@@ -33,12 +32,6 @@ from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.release import Price, report_of
 
 Kind = TypeVar("Kind")
-
-MOST_ROUNDS = 1_000_000
-"""Of a run, at most: the metrics of every round are in each snapshot."""
-
-_MOST_NUMBERS = (LARGEST - (1 << 20)) // 8  # of a message, beside its header
-_SUMMED = ("contribution", "score", "iterate", "neighbours", "query", "proposal")
 
 _KEY = "a secret key of each site, from the operating system's entropy"
 
@@ -196,40 +189,6 @@ def require_kind(message: Message, kind: str, what: str) -> None:
         raise Refusal(f"{what} awaited, got a {message.kind}")
 
 
-def require_numbers(job: Job, who: str, content: Content | Message) -> None:
-    """Refuse numbers that are not finite, or beyond the range that the job names.
-
-    >>> import numpy as np
-    >>> job = Job("r", "network", ("a", "b"), sum_range=10.0)
-    >>> require_numbers(job, "a", Content("iterate", {"weights": np.array([1.0, -11.0])}))
-    Traceback (most recent call last):
-    ...
-    dpsvm.federation.site.Refusal: a has a number beyond the sum_range = 10 of run r
-    """
-    for array in content.arrays.values():
-        if array.dtype.kind != "f" or not array.size:
-            continue
-        largest = float(max(-array.min(), array.max()))
-        if not math.isfinite(largest):
-            raise Refusal(f"{who} has a number that is not finite")
-        if content.kind in _SUMMED and largest > job.sum_range:
-            raise Refusal(
-                f"{who} has a number beyond the sum_range = {job.sum_range:g} of run {job.run}"
-            )
-
-
-def require_frame(numbers: int, what: str) -> None:
-    """Refuse what no message and no snapshot can hold, before anything is charged.
-
-    >>> require_frame(2**40, "a price of all rows")
-    Traceback (most recent call last):
-    ...
-    dpsvm.federation.site.Refusal: a price of all rows has 1099511627776 numbers, above 134086656
-    """
-    if numbers > _MOST_NUMBERS:
-        raise Refusal(f"{what} has {numbers} numbers, above {_MOST_NUMBERS}")
-
-
 def require_labels(job: Job, site: Site) -> Any:
     """The labels of their owner."""
     if not site.labelled:
@@ -335,9 +294,7 @@ def local_model(run: Finished) -> Beside:
 
 def _settings_of(job: Job) -> Any:
     found = _module(job).settings_of(job)
-    rounds = getattr(found, "rounds", None)
-    if isinstance(rounds, int) and rounds > MOST_ROUNDS:
-        raise ValueError(f"rounds must be at most {MOST_ROUNDS}, got {rounds}")
+    check_rounds(getattr(found, "rounds", None))
     return found
 
 

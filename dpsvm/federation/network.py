@@ -21,6 +21,7 @@ from dpsvm.admm.network.estimators import NetworkADMM
 from dpsvm.admm.network.node import Iterate
 from dpsvm.distributed.labels import checked_labels, two_classes
 from dpsvm.federation.job import Job
+from dpsvm.federation.limits import require_frame
 from dpsvm.federation.members import (
     Beside,
     Content,
@@ -29,7 +30,6 @@ from dpsvm.federation.members import (
     Member,
     Shape,
     agreement_of,
-    require_frame,
     require_kind,
     with_settings,
 )

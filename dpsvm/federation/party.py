@@ -12,13 +12,13 @@ from dpsvm.federation import witness
 from dpsvm.federation.custody import PARTY, Custody
 from dpsvm.federation.fixed_point import Sum
 from dpsvm.federation.job import Job
+from dpsvm.federation.limits import require_numbers
 from dpsvm.federation.members import (
     Content,
     Member,
     Shape,
     make_member,
     rehearse_member,
-    require_numbers,
     rounds_of,
 )
 from dpsvm.federation.messages import NOT_BEGUN, VERSION, Array, Message, Scalar, refusal
@@ -235,12 +235,14 @@ class Party:
                 f"{self.site.name} awaits round {now.held + 1}, got a {message.kind} for round "
                 f"{message.round}"
             )
-        require_numbers(self.job, f"the {message.kind} for {self.site.name}", message)
+        require_numbers(
+            self.job, f"the {message.kind} for {self.site.name}", message.kind, message.arrays
+        )
         self._halfway = True
         self._phase("before draw")
         self._asked, self._question = asked, f"{message.round} {asked}"
         content = act(message)
-        require_numbers(self.job, f"the answer of {self.site.name}", content)
+        require_numbers(self.job, f"the answer of {self.site.name}", content.kind, content.arrays)
         self._phase("after draw")
         reply = Message(self.job.run, message.round, *content)
         now.held, now.asked, now.reply = message.round, asked, content

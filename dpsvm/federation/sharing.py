@@ -16,6 +16,7 @@ from dpsvm.admm.sharing.regularisers import Ball, Box
 from dpsvm.admm.sharing.totals import Total, moved
 from dpsvm.federation.fixed_point import Sum
 from dpsvm.federation.job import Job
+from dpsvm.federation.limits import require_frame
 from dpsvm.federation.members import (
     Beside,
     Content,
@@ -25,7 +26,6 @@ from dpsvm.federation.members import (
     SumLead,
     agreement_of,
     end_of_run,
-    require_frame,
     require_kind,
     require_labels,
     settings_of_job,
