@@ -247,5 +247,5 @@ def _check_rights(folder: Path) -> None:
         if file.is_file() and file.stat().st_mode & 0o077:
             file.chmod(0o600)
     for above in folder.parents[:2]:  # of the role, and of the site's state
-        if above.stat().st_mode & 0o002:
+        if above.stat().st_mode & 0o1002 == 0o002:  # in a sticky one each has its own files
             raise StoreError("all users may write to this folder: chmod o-w", above)
