@@ -683,6 +683,9 @@ def test_a_simulation_shows_its_progress_on_a_terminal_alone() -> None:
     assert "%" not in told
 
 
+LIMITS = ["--timeout", "9", "--reply-timeout", "3"]
+
+
 class TestNvflare:
     @pytest.fixture(autouse=True)
     def installed(self, monkeypatch):
@@ -702,7 +705,9 @@ class TestNvflare:
         monkeypatch.setattr(nvflare, "provision", provision)
         assert federation("nvflare", "provision", "kits", "a", "b", "--port", "9000") == 0
         assert asked == [("kits", ("a", "b"), {"host": "localhost", "port": 9000})]
-        assert capsys.readouterr().out == "kits/prod: kits of the server and of clinic, lab\n"
+        out, err = capsys.readouterr()
+        assert out == "kits/prod: kits of the server and of clinic, lab\n"
+        assert "warning: kits holds the keys of all sites" in err
 
     @pytest.mark.parametrize(
         ("ended", "reason", "code", "told"),
@@ -725,16 +730,18 @@ class TestNvflare:
             def __init__(self, folder):
                 assert folder == "kits"
 
-            def run(self, job, watch, *, dry):
+            def run(self, job, watch, *, dry, timeout, reply_timeout):
                 assert job.run == "heart"
-                assert dry
+                assert (dry, timeout, reply_timeout) == (True, 9.0, 3.0)
                 watch("SUBMITTED")
                 return SimpleNamespace(ended=ended, reason=reason, folder=Path("results"))
 
         monkeypatch.setattr(nvflare, "NVFlareRunner", Runner)
-        assert federation("nvflare", "run", "kits", "job.toml", "--dry") == code
+        assert federation("nvflare", "run", "kits", "job.toml", "--dry", *LIMITS) == code
         out, err = capsys.readouterr()
         assert told in (err if code else out)
+        again = "dpsvm federation nvflare run kits job.toml goes on with it"
+        assert (again in err) == (code != 0)
 
     def test_a_process_that_ends_is_an_error(
         self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -751,7 +758,6 @@ class TestNvflare:
                 self.processes.clear()
 
         monkeypatch.setattr(nvflare, "Federation", Broken)
-        monkeypatch.setattr(nvflare.signal, "signal", lambda *_: None)
         assert federation("nvflare", "start", "kits") == 2
         out, err = capsys.readouterr()
         assert out == "clinic are connected; Ctrl-C ends\n"

@@ -267,6 +267,20 @@ def test_a_delivery_names_who_did_not_answer(tmp_path: Path) -> None:
 
 
 @needs_nvflare
+def test_an_admin_is_told_who_is_awaited(tmp_path: Path) -> None:
+    from nvflare.apis.fl_context import FLContext
+    from nvflare.widgets.info_collector import GroupInfoCollector, InfoCollector
+
+    one, told, context = controller({}, reply_timeout=0.1), GroupInfoCollector(), FLContext()
+    one._deliver(tmp_path / "log", Signal(), None, {"b": Message("r", 4, "ask")})
+    context.set_prop(InfoCollector.CTX_KEY_STATS_COLLECTOR, told, sticky=False)
+    one.handle_event(InfoCollector.EVENT_TYPE_GET_STATS, context)
+    number, awaited, seconds = told.info["dpsvm"]["asked"]
+    assert (number, awaited) == (4, ["b"])
+    assert seconds >= 0.1
+
+
+@needs_nvflare
 def test_an_aborted_job_waits_for_nobody(tmp_path: Path) -> None:
     signal = Signal()
     signal.triggered = True

@@ -6,8 +6,8 @@ A server and three sites as processes of their own, with provisioned mutual TLS 
 runs of all three algorithms, whose noise keys are given, are compared with the same runs in one
 process: every answer, every charge, and every file that sites keep. Where openmined-psi is
 installed, sites align their samples and train on those that are common. Then a site's job is killed
-and the run resumed, and jobs that must be refused are submitted. At last a run with 32,768 rows at
-each of the sites is timed.
+and the run resumed, and jobs that must be refused are submitted. The keys of all are made apart
+(--quick: in one place). At last a run with 32,768 rows at each of the sites is timed.
 
 Writes results/federation_nvflare.json and .md. Exit code 1 if anything is not as it must be.
 """
@@ -20,10 +20,11 @@ import os
 import shutil
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -49,7 +50,8 @@ from bench.federation.sites import (
 )
 from dpsvm.federation import InProcessRunner, Job, Message
 from dpsvm.federation.nvflare_export import TERMS, export
-from dpsvm.federation.nvflare_runner import Federation, NVFlareRunner, Outcome, point, provision
+from dpsvm.federation.nvflare_kits import assemble, point, provision, request, sign
+from dpsvm.federation.nvflare_runner import Federation, NVFlareRunner, Outcome
 
 VICTIM = "lab"
 KILL_ROUNDS, KILL_AFTER = 40, 6
@@ -89,6 +91,7 @@ class World:
     def problem(self, name: str, algorithm: str, *more: Any, **options: Any) -> Problem:
         """New sites, which the kits are told of."""
         found = make_problem(self.folder / name, algorithm, *more, **options)
+        assert self.federation.kits.server is not None
         point(self.federation.kits.server, found.site_file(OWNER))
         for party, kit in self.federation.kits.sites.items():
             point(kit, found.site_file(party))
@@ -111,6 +114,7 @@ class World:
 
     def deliveries(self) -> int:
         """How many there were in the job that is running."""
+        assert self.federation.kits.server is not None
         logs = list(self.federation.kits.server.glob("*/deliveries.jsonl"))
         return len(logs[0].read_text().splitlines()) if logs else 0
 
@@ -389,6 +393,40 @@ def speed(world: World) -> list[object]:
     return [len(PARTIES), SPEED_ROWS, SPEED_ROUNDS, median(rounds), max(rounds), whole]
 
 
+def keys_made_apart(folder: Path, sites: Sequence[Path], port: int) -> list[object]:
+    """Kits by keys that each organisation makes; a row: nobody else has them."""
+    note("each makes its own key")
+    who: dict[str, tuple[Path | None, str | None]] = {"hub": (sites[0], "localhost")}
+    who |= {"admin": (None, None)} | {site.parent.name: (site, None) for site in sites}
+    asked = {
+        name: request(folder / name, site, server=server, port=port)
+        for name, (site, server) in who.items()
+    }
+    signer = folder.with_name("signer")
+    for name, signed in zip(asked, sign(signer, list(asked.values()), port=port), strict=True):
+        assemble(folder / name, signed.file, fingerprint=signed.fingerprint)
+    found = {name: len(list((folder / name).glob("*.key"))) for name in who}
+    theirs = [path.name for path in signer.rglob("*.key")]
+    right = set(found.values()) == {1} and theirs == ["rootCA.key"]
+    return ["keys are made apart, and the signer has its own only", str(theirs), yes(right)]
+
+
+def ended_by_sigterm(folder: Path, environment: dict[str, str]) -> list[object]:
+    """A row: ``dpsvm federation nvflare start`` is told to end."""
+    note("SIGTERM")
+    words = [sys.executable, "-m", "dpsvm", "federation", "nvflare", "start", str(folder)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        told = process.stdout.readline()
+        children = psutil.Process(process.pid).children(recursive=True)
+        process.terminate()
+        process.communicate()
+    _, left = psutil.wait_procs(children, timeout=10)
+    seen = f"exit code {process.returncode}, {len(left)} of {len(children)} processes left"
+    right = "connected" in told and process.returncode == 143 and children and not left
+    return ["SIGTERM ends a federation that was started", seen, yes(bool(right))]
+
+
 def yes(fine: bool) -> str:
     return "yes" if fine else "NO"
 
@@ -414,7 +452,10 @@ def main() -> int:
         folder = Path(place)
         first = make_problem(folder / "first", "sharing")
         sites = [first.site_file(name) for name in PARTIES]
-        provision(folder / "kits", sites, port=free_port())
+        if options.quick:
+            provision(folder / "kits", sites, port=free_port())
+        else:
+            contract.rows.append(keys_made_apart(folder / "kits", sites, free_port()))
         environment = child_environment(**ONE_THREAD)
         with Federation(folder / "kits", environment) as federation:
             world = World(folder, federation, NVFlareRunner(folder / "kits"))
@@ -440,9 +481,12 @@ def main() -> int:
             alive = [psutil.Process(one.pid) for one in federation.processes.values()]
             family = [*alive, *(child for one in alive for child in one.children(recursive=True))]
         left = sum(one.is_running() for one in family)
+        sigterm = [] if options.quick else ended_by_sigterm(folder / "kits", environment)
     contract.rows.append(
         ["no process is left when the federation has stopped", f"{left} left", yes(left == 0)]
     )
+    if not options.quick:
+        contract.rows.append(sigterm)
     good = [all(cell != "NO" for cell in row) for row in same.rows]
     kept = [row[-1] == "yes" for row in contract.rows]
     verdicts = [

@@ -19,9 +19,10 @@ SUBCOMMANDS = {
     "status": "what a site keeps of its runs",
     "predict": "predict new samples with a finished run",
     "run-mpi": "run a job with a process for each site, by mpirun",
-    "nvflare": "run jobs by NVIDIA FLARE: provision, prepare, start, run",
+    "nvflare": "run jobs by NVIDIA FLARE: keys, kits, processes, runs",
     "export-nvflare": "write a job for NVIDIA FLARE",
     "abort": "give up a run at a site",
+    "purge": "remove what a site keeps of runs that are over",
     "new-salt": "write a fresh salt for the matching of sample ids",
 }
 

@@ -14,6 +14,7 @@ from dpsvm.federation.consent import Clock, utc_now
 from dpsvm.federation.custody import COORDINATOR, Custody
 from dpsvm.federation.job import Job
 from dpsvm.federation.journal import Journal
+from dpsvm.federation.limits import require_numbers
 from dpsvm.federation.members import (
     Content,
     Lead,
@@ -294,6 +295,10 @@ class Coordinator:
         return lead.gather_sum(self._now.round, total)
 
     def _send(self, metrics: dict[str, Any] | None = None) -> Turn:
+        for content in self._now.outbox:
+            require_numbers(
+                self.job, "what the coordinator would ask", content.kind, content.arrays
+            )
         self._phase("after gather")
         self.store.save(self.snapshot(), self._phase)
         self._phase("after snapshot")
@@ -328,6 +333,9 @@ class Coordinator:
                     f"{party} answered for round {reply.round} of run {reply.run}, not for round "
                     f"{number} of run {self.job.run}"
                 )
+            require_numbers(
+                self.job, f"the {reply.kind} of {party} in round {number}", reply.kind, reply.arrays
+            )
             found.append(reply)
         return found
 

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from dpsvm.federation.job import Job
 from dpsvm.federation.records import CHARGED, COORDINATOR, PARTY, label_of, require_records
 from dpsvm.federation.site import Refusal, Site
-from dpsvm.federation.store import DataError, Store, StoreError
+from dpsvm.federation.store import PURGED, DataError, Store, StoreError
 from dpsvm.privacy.accountant import BudgetError, Charge
 from dpsvm.privacy.accounting import Event, epsilon_of
 from dpsvm.privacy.release import Price
@@ -68,6 +68,9 @@ class Custody:
     def load(self) -> Any:
         """The snapshot of a run that was not given up, None if it has not begun."""
         name, run = self.site.name, self.job.run
+        purged = self.store.read(PURGED)
+        if purged is not None:
+            raise Refusal(f"run {run} is over at {name}, and was purged")
         reason = self.store.read("aborted")
         if reason is not None:
             raise Refusal(f"run {run} was given up at {name}: {reason.strip()}")

@@ -24,13 +24,14 @@ import hashlib
 import json
 import os
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
+
+from dpsvm.federation.toml_text import parse_toml
 
 Made = TypeVar("Made")
 
@@ -256,5 +257,8 @@ def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
     with told_where(os.fspath(path)):
         if len(data) > _LARGEST_FILE:
             raise ValueError(f"{len(data)} bytes are too many for a settings file")
-        with told_where("not TOML"):
-            return tomllib.loads(data.decode("utf-8"))
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise ValueError(f"not TOML: {error}") from None
+        return parse_toml(text)

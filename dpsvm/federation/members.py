@@ -14,7 +14,8 @@ Every algorithm has a module, made of the objects of :mod:`dpsvm.admm` and
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, ClassVar, NamedTuple, TypeVar
@@ -23,6 +24,7 @@ from dpsvm._renamed import check_names
 from dpsvm.distributed.agreement import Agreement
 from dpsvm.federation.fixed_point import Sum
 from dpsvm.federation.job import Job, told_where
+from dpsvm.federation.limits import check_rounds, require_frame
 from dpsvm.federation.messages import Array, Message, Scalar
 from dpsvm.federation.site import Refusal, Site
 from dpsvm.federation.tables import Table
@@ -215,24 +217,38 @@ def with_settings(
     ...
     ValueError: 'cost' is called 'C' now
     """
-    known = [name for name in inspect.signature(kind).parameters if name not in without]
+    parameters = inspect.signature(kind).parameters
+    known = [name for name in parameters if name not in without]
     check_names(settings, renamed)
-    for name in settings:
+    for name, value in settings.items():
         if name not in known:
             raise ValueError(f"unknown setting {name!r}; known are {', '.join(known)}")
+        switch = isinstance(parameters[name].default, bool)
+        if isinstance(value, dict) or (isinstance(value, bool) and not switch):
+            raise ValueError(f"{name} cannot be {value!r}")
     return kind(**settings, **more)
 
 
 def settings_of_job(job: Job) -> Any:
     """The unfitted estimator or solver whose settings a job has: made once, for all its sites."""
-    with told_where("settings"):
-        return job.once("settings", lambda: _module(job).settings_of(job))
+    with _told_settings():
+        return job.once("settings", lambda: _settings_of(job))
+
+
+def most_rounds(job: Job) -> int:
+    """How many rounds the settings of a job allow.
+
+    >>> most_rounds(Job("r", "sharing", ("a", "b"), "a", {"rounds": 5}))
+    5
+    """
+    return 1 if job.algorithm == "predict" else int(settings_of_job(job).rounds)
 
 
 def agreement_of(job: Job, shape: Shape) -> Any:
     """What the sites agree on once they know the shape of the data: made once, for all of them."""
     settings = settings_of_job(job)
-    with told_where("settings"):
+    with _told_settings():
+        require_frame(shape.rows, "a number for every row")
         return job.once(shape, lambda: _module(job).agree(settings, shape))
 
 
@@ -277,6 +293,22 @@ def local_model(run: Finished) -> Beside:
     """The joint model of a run beside one that was made alone."""
     found: Beside = _module(run.job).local_model(run)
     return found
+
+
+def _settings_of(job: Job) -> Any:
+    found = _module(job).settings_of(job)
+    check_rounds(getattr(found, "rounds", None))
+    return found
+
+
+@contextmanager
+def _told_settings() -> Iterator[None]:
+    """Settings of a type or a size that the mathematics cannot take are an error of theirs."""
+    with told_where("settings"):
+        try:
+            yield
+        except (TypeError, OverflowError, MemoryError, RecursionError) as error:
+            raise ValueError(f"these cannot be used: {error or type(error).__name__}") from None
 
 
 def _module(job: Job) -> Any:

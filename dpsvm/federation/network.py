@@ -21,6 +21,7 @@ from dpsvm.admm.network.estimators import NetworkADMM
 from dpsvm.admm.network.node import Iterate
 from dpsvm.distributed.labels import checked_labels, two_classes
 from dpsvm.federation.job import Job
+from dpsvm.federation.limits import require_frame
 from dpsvm.federation.members import (
     Beside,
     Content,
@@ -47,12 +48,14 @@ def settings_of(job: Job) -> NetworkADMM:
     """
     settings = dict(job.settings)
     if isinstance(graph := settings.get("graph"), list):
-        if not all(isinstance(edge, list) for edge in graph):
+        if not all(isinstance(edge, list) and all(map(_is_node, edge)) for edge in graph):
             raise ValueError(f"graph must be a name or a list of edges, got {graph!r}")
         settings["graph"] = [tuple(edge) for edge in graph]
     model = with_settings(NetworkADMM, settings, without=_ELSEWHERE, renamed=NETWORK)
     if model.classes is None:
         raise ValueError("classes must be given: no node knows the labels of the others")
+    if not all(isinstance(one, (str, int, float)) for one in list(model.classes)):
+        raise ValueError(f"classes must be two texts or numbers, got {model.classes!r}")
     check_settings(model)
     return model
 
@@ -60,6 +63,8 @@ def settings_of(job: Job) -> NetworkADMM:
 def agree(settings: NetworkADMM, shape: Shape) -> Agreement:
     """What the nodes agree on; what should be known of it is said once."""
     agreed = Agreement.of(settings, shape.sizes)
+    told = int(agreed.terms.graph.degrees.sum()) * (shape.columns + 1)
+    require_frame(told + 2 * len(shape.sizes) * (shape.columns + 1), "what all nodes are told")
     for remark in agreed.remarks:
         warnings.warn(remark, ConvergenceWarning, stacklevel=2)
     return agreed
@@ -149,6 +154,10 @@ def local_model(run: Finished) -> Beside:
     samples = [agreed.samples(one.columns, one.labels, classes) for one in shares]
     joint, mean = beside(agreed, samples, np.asarray(result["weights"]), result["intercept"])
     return {"loss": joint}, {"loss": mean}
+
+
+def _is_node(value: Any) -> bool:
+    return type(value) is int
 
 
 def _model(agreed: Any, weights: Array) -> dict[str, Any]:

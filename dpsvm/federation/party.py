@@ -14,6 +14,7 @@ from dpsvm.federation.custody import PARTY, Custody
 from dpsvm.federation.fixed_point import Sum
 from dpsvm.federation.job import Job
 from dpsvm.federation.journal import Journal
+from dpsvm.federation.limits import require_numbers
 from dpsvm.federation.members import (
     Content,
     Member,
@@ -253,10 +254,14 @@ class Party:
                 f"{self.site.name} awaits round {now.held + 1}, got a {message.kind} for round "
                 f"{message.round}"
             )
+        require_numbers(
+            self.job, f"the {message.kind} for {self.site.name}", message.kind, message.arrays
+        )
         self._halfway = True
         self._phase("before draw")
         self._asked, self._question = asked, f"{message.round} {asked}"
         content = act(message)
+        require_numbers(self.job, f"the answer of {self.site.name}", content.kind, content.arrays)
         self._phase("after draw")
         reply = Message(self.job.run, message.round, *content)
         now.held, now.asked, now.reply = message.round, asked, content

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from dpsvm.federation.store import FolderCopy, StoreError
+from dpsvm.federation.store import PURGED, FolderCopy, StoreError
 from dpsvm.privacy.accountant import BudgetAccountant
 
 PARTY, COORDINATOR = "party", "coordinator"
@@ -20,9 +20,6 @@ PARTY, COORDINATOR = "party", "coordinator"
 
 CHARGED = "charged"
 """The file with the label of the charge."""
-
-GONE = "purged"
-"""The file that is left of a run that was removed on purpose."""
 
 _LABEL = re.compile(r"federation run (\S+) at (\S+) as (party|coordinator), ")
 
@@ -61,7 +58,7 @@ def disagreements(state: Path, site: str, ledger: BudgetAccountant) -> Iterator[
         folder = state / found[3] / found[1]
         if not folder.is_dir():
             yield f"run {found[1]} was charged, and nothing else of it is kept at {site}"
-        elif not (folder / CHARGED).exists() and not (folder / GONE).exists():
+        elif not (folder / CHARGED).exists() and not (folder / PURGED).exists():
             yield (
                 f"run {found[1]} was charged at {site}, and its folder knows nothing of that: it "
                 "was put back from before"

@@ -16,6 +16,7 @@ from dpsvm.admm.sharing.regularisers import Ball, Box
 from dpsvm.admm.sharing.totals import Total, moved
 from dpsvm.federation.fixed_point import Sum
 from dpsvm.federation.job import Job
+from dpsvm.federation.limits import require_frame
 from dpsvm.federation.members import (
     Beside,
     Content,
@@ -69,6 +70,7 @@ def settings_of(job: Job) -> BaseSharingADMM:
 
 def agree(settings: BaseSharingADMM, shape: Shape) -> Agreement:
     """What the parties and the label owner agree on."""
+    require_frame((len(shape.sizes) + 8) * shape.rows, "a snapshot of all parties' numbers")
     return Agreement.of(settings, shape.sizes)
 
 

@@ -24,6 +24,7 @@ from dpsvm.data import load_libsvm
 from dpsvm.federation.job import check_keys, told_where
 
 _KEYS = {"file", "columns", "id", "label", "n_features", "rows"}
+_WIDEST = 1 << 26  # columns of LIBSVM text
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,8 +105,8 @@ class Source:
                 if not isinstance(content.get(name, ""), str):
                     raise ValueError(f"{name} must be a column's name, got {content[name]!r}")
             width = content.get("n_features")
-            if width is not None and (type(width) is not int or width < 1):
-                raise ValueError(f"n_features must be a whole number from 1, got {width!r}")
+            if width is not None and (type(width) is not int or not 1 <= width <= _WIDEST):
+                raise ValueError(f"n_features must be a whole number to {_WIDEST}, got {width!r}")
             if rows is not None and not _is_pair(rows, 0):
                 raise ValueError(f"rows must be [first, k], got {rows!r}")
             return cls(

@@ -110,7 +110,7 @@ def keep(site: Site, names: Sequence[str], found: Sequence[tuple[int, str]]) -> 
         if later.items() <= known.items():
             return
         content = {name: {"count": n, "head": head} for name, (n, head) in (known | later).items()}
-        with atomic_write(site.state / FILE) as file:
+        with atomic_write(site.state / FILE, permissions=0o600) as file:
             file.write(json.dumps(content, indent=1, sort_keys=True) + "\n")
     finally:
         held.release()

@@ -15,7 +15,7 @@ from dpsvm.cli.options import Flag, UsageError
 from dpsvm.federation.config import SiteConfig
 from dpsvm.federation.job import check_name
 from dpsvm.federation.records import disagreements, label_of
-from dpsvm.federation.store import FolderCopy, RunFolder, StoreError
+from dpsvm.federation.store import PURGED, FolderCopy, RunFolder, StoreError
 from dpsvm.privacy.accountant import Charge, Reservation
 from dpsvm.privacy.accounting import epsilon_of
 
@@ -94,6 +94,8 @@ class _View:
     def _words(self, role: str, folder: Path) -> str:
         try:
             copy = FolderCopy(folder.parent, folder.name)
+            if (purged := copy.read(PURGED)) is not None:
+                return f"{purged.strip()}; what it kept was purged"
             words, aborted = progress_words(role, copy.load()), copy.read("aborted")
         except StoreError as error:
             self.broken.append(str(error))
