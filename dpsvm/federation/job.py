@@ -108,7 +108,7 @@ class Job:
         """The one text of these terms."""
         return json.dumps(asdict(self), sort_keys=True, allow_nan=False, separators=(",", ":"))
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """Of all of it: what sites compare."""
         return hashlib.sha256(self.canonical().encode()).hexdigest()
