@@ -700,7 +700,9 @@ def test_a_coordinator_verifies_what_it_passes_on(world: World) -> None:
         ({"signature": "00" * 64}, "the sum key of lab is not signed by the key that clinic knows"),
         ({"key": ""}, "lab told no key for sums that hide their parts"),
         ({"signature": "0"}, "lab told no signature for sums that hide their parts"),
-        ({"key": "no" * 32}, "a party told a key that is no number"),
+        ({"key": "no" * 32}, "lab told no key for sums that hide their parts"),
+        ({"key": "0 " * 32}, "lab told no key for sums that hide their parts"),
+        ({"key": " 00" * 31 + " 0"}, "lab told no key for sums that hide their parts"),
     ):
         coordinator = Coordinator(world.job, world.site("hub"), MemoryStore())
         assert Watched(parties, answered=forged(change)).run(coordinator).reason == told
