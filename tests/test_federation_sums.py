@@ -645,7 +645,18 @@ def test_words_without_masks_are_noticed_and_nobody_is_named() -> None:
     assert Watched(parties, answered=bare).run(coordinator).reason == NOBODY
 
 
-# --- how many there are
+# --- runners, and how many parties there are
+
+
+@pytest.mark.parametrize("sums", ["masked", "open"])
+def test_bytes_on_a_wire_give_what_messages_give(sums: str) -> None:
+    run, found = Run(5, sums=sums), []
+    for wire in (False, True):
+        parties, coordinator = run.make()
+        assert InProcessRunner(parties, wire=wire).run(coordinator).ended == "done"
+        texts = [party.store.read("model.json") for party in parties]
+        found.append([*texts, coordinator.store.read("result.json")])
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("count", [1, 2])

@@ -43,7 +43,8 @@ class Party:
     A run is a sequence of rounds: 0 begins it, the last ends it. An answer is computed once, kept
     together with all that it depends on, and only then sent: who asks again gets the same bytes,
     who asks something else in its place, or a round out of turn, is refused. The budget is charged
-    in round 0, before anything of the run is computed, and is found again by the run's name.
+    in round 0, before anything of the run is computed, and is found again by the run's name. What
+    is only added up leaves it masked, unless the terms say that sums are open.
 
     What is kept and what is charged must fit together. A charge without its snapshot, a snapshot
     without its charge, a run without its noise key, other data or an uncertified result are
