@@ -645,7 +645,18 @@ def test_words_without_masks_are_noticed_and_nobody_is_named() -> None:
     assert Watched(parties, answered=bare).run(coordinator).reason == NOBODY
 
 
-# --- how many there are
+# --- runners, and how many parties there are
+
+
+@pytest.mark.parametrize("sums", ["masked", "open"])
+def test_bytes_on_a_wire_give_what_messages_give(sums: str) -> None:
+    run, found = Run(5, sums=sums), []
+    for wire in (False, True):
+        parties, coordinator = run.make()
+        assert InProcessRunner(parties, wire=wire).run(coordinator).ended == "done"
+        texts = [party.store.read("model.json") for party in parties]
+        found.append([*texts, coordinator.store.read("result.json")])
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("count", [1, 2])
@@ -700,7 +711,9 @@ def test_a_coordinator_verifies_what_it_passes_on(world: World) -> None:
         ({"signature": "00" * 64}, "the sum key of lab is not signed by the key that clinic knows"),
         ({"key": ""}, "lab told no key for sums that hide their parts"),
         ({"signature": "0"}, "lab told no signature for sums that hide their parts"),
-        ({"key": "no" * 32}, "a party told a key that is no number"),
+        ({"key": "no" * 32}, "lab told no key for sums that hide their parts"),
+        ({"key": "0 " * 32}, "lab told no key for sums that hide their parts"),
+        ({"key": " 00" * 31 + " 0"}, "lab told no key for sums that hide their parts"),
     ):
         coordinator = Coordinator(world.job, world.site("hub"), MemoryStore())
         assert Watched(parties, answered=forged(change)).run(coordinator).reason == told

@@ -133,7 +133,7 @@ class Job:
         """Whether sites must have the same ids: not where they are to find out which they share."""
         return self.ids and self.algorithm != "align"
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """Of all of it: what sites compare."""
         return hashlib.sha256(self.canonical().encode()).hexdigest()

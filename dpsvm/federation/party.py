@@ -56,7 +56,8 @@ class Party:
     who asks something else in its place, or a round out of turn, is refused. Round 0 reserves what
     the run costs and looks at no data. The first question of round 1 charges it, on the disk, and
     only then are the data opened and is anything computed of them, an error included. What is
-    stopped before that is refunded, and never begun again.
+    stopped before that is refunded, and never begun again. What is only added up leaves it masked,
+    unless the terms say that sums are open.
 
     What is kept and what is charged must fit together. A charge without its snapshot, a snapshot
     without its charge, a run without its noise key, other data or an uncertified result are

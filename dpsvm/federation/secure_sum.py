@@ -77,16 +77,10 @@ class Roster:
     @classmethod
     def of_hellos(cls, job: Job, hellos: list[Message]) -> Roster:
         """What the parties told."""
-        found = []
-        for name, size in (("key", KEY_BYTES), ("signature", SIGNATURE_BYTES)):
-            for party, hello in zip(job.parties, hellos, strict=True):
-                if len(hello.text(name)) != 2 * size:
-                    raise Refusal(f"{party} told no {name} for sums that hide their parts")
-            try:
-                found.append([bytes.fromhex(hello.text(name)) for hello in hellos])
-            except ValueError:
-                raise Refusal(f"a party told a {name} that is no number") from None
-        return cls(job, *found)
+        told = list(zip(job.parties, hellos, strict=True))
+        keys = [_bytes_of(party, hello, "key", KEY_BYTES) for party, hello in told]
+        signed = [_bytes_of(party, hello, "signature", SIGNATURE_BYTES) for party, hello in told]
+        return cls(job, keys, signed)
 
     @classmethod
     def of_arrays(cls, job: Job, arrays: Mapping[str, Array]) -> Roster:
@@ -158,6 +152,16 @@ class Masks:
                 party = self.roster.job.parties[other]
                 raise Refusal(f"the sum key of {party} is none") from None
         return self._secrets[other]
+
+
+def _bytes_of(party: str, hello: Message, name: str, size: int) -> bytes:
+    try:
+        found = bytes.fromhex(hello.text(name))
+    except ValueError:
+        found = b""
+    if len(found) != size:
+        raise Refusal(f"{party} told no {name} for sums that hide their parts")
+    return found
 
 
 def _signed(job: Job, party: str, key: bytes) -> tuple[str | bytes, ...]:
