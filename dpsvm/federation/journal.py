@@ -86,7 +86,8 @@ class Journal:
         by = {"by": self.job.label_owner or "hub"} if self.role == "party" else {}
         line = json.dumps(names | by | told, ensure_ascii=True).encode() + b"\n"
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
+        flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
         descriptor = os.open(self.folder / FILE, flags, 0o600)
         try:
             if _is_cut(descriptor):
