@@ -272,6 +272,7 @@ class Coordinator:
         """Stop all parties; before the first question what was reserved is given back."""
         now, stop = self._now, Content("stop", scalars={"reason": told[:4000]})
         if now.stage == "beginning" and is_paid(self.job, now.shape):
+            self._halfway = True  # whatever comes next is refused
             with suppress(OSError):  # then it expires
                 self.custody.refund(told)
         return Turn(self._messages(now.round, [stop]), ended="stopped", reason=reason)
