@@ -192,7 +192,9 @@ class Coordinator:
         if self.dry:
             return Turn({}, ended="checked")
         now = self._now
+        self._phase("before reserve")
         now.reserved = self.custody.reserve(self.price, rounds_of(self.job, now.shape))
+        self._phase("after reserve")
         now.stage, now.round, now.outbox = "beginning", 0, self._openings("begin")
         return self._send()
 
