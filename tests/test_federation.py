@@ -464,7 +464,7 @@ def interrupted(world: World, site: str, phase: str, count: int) -> bool:
 
 
 PARTY_PHASES = ("before draw", "after draw", "during snapshot", "after snapshot")
-CHARGE_PHASES = ("before charge", "after charge")
+CHARGE_PHASES = ("before reserve", "after reserve", "before charge", "after charge")
 HUB_PHASES = ("before gather", "after gather", "during snapshot", "after snapshot")
 
 
@@ -476,6 +476,9 @@ def test_a_killed_site_resumes_to_the_same_bytes_and_one_charge(name: str, tmp_p
     kills = [("lab", phase, count) for phase in PARTY_PHASES for count in (1, 3, 6)]
     kills += [("lab", phase, 1) for phase in CHARGE_PHASES]
     kills += [("hub", phase, count) for phase in HUB_PHASES for count in (1, 2, 5)]
+    kills += [("hub", phase, 1) for phase in CHARGE_PHASES[:2]]
+    if name == "frank-wolfe, private":
+        kills += [("hub", phase, 1) for phase in CHARGE_PHASES[2:]]
     for number, (site, phase, count) in enumerate(kills):
         world = World.of(tmp_path / str(number), name)
         assert interrupted(world, site, phase, count), (site, phase, count)

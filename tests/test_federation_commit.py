@@ -461,8 +461,10 @@ def test_what_was_seen_of_others_is_whole_or_an_error(text: str, tmp_path: Path)
 
 def test_a_lower_count_does_not_replace_what_was_seen(tmp_path: Path) -> None:
     site, head = Site("clinic", state=tmp_path / "new" / "state"), "ab" * 32
-    witness.keep(site, NAMES, [(9, head), (7, head), (0, "")])
-    witness.keep(site, NAMES, [(9, head), (6, "cd" * 32), (0, "")])
+    for lab in ((7, head), (6, "cd" * 32)):
+        arrays = witness.witnessed("ledgers", "heads", [(9, head), lab, (0, "")])
+        sizes = {"sizes": np.array([1, 1, 1]), **arrays}
+        witness.keep(site, NAMES, Message("r", 0, "begin", sizes, {"rows": 1}))
     found = witness.seen(site, NAMES)
     assert witness.told(found["seen_ledgers"], found["seen_heads"], 3) == [
         (0, ""),

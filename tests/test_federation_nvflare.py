@@ -168,9 +168,9 @@ def test_what_is_wrong_at_a_site_is_told_without_its_files(
     assert lost.text("reason").startswith("no such ledger")
     assert str(tmp_path / "ledger.json") in caplog.text
     budget(tmp_path)
-    (tmp_path / "lab.csv").write_text("crp\nsecret\n")
+    (tmp_path / "lab.csv").write_text("crp\nsecret,1\n")
     assert place.greet().text("reason") == "lab cannot take part: its own log says why"
-    assert "'secret'" in caplog.text
+    assert "lab.csv: line 2: 2 fields" in caplog.text
     (tmp_path / "local" / "dpsvm.toml").unlink()
     assert place.greet().text("reason") == "lab cannot take part: its own log says why"
 

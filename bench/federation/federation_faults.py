@@ -46,6 +46,8 @@ PHASES = {
         "after send",
     ),
     "coordinator": (
+        "before reserve",
+        "after reserve",
         "before charge",
         "after charge",
         "before gather",

@@ -32,7 +32,8 @@ list of ids. Without a salt anybody can. A run of ``align`` finds the common sub
 and keeps it in ``alignments`` of the state folder; a job that names it uses those rows only.
 
 Paths are relative to the file. Of LIBSVM text ``columns`` are pairs of first and last index,
-``n_features`` is the width, labels are the first numbers of the lines, and there are no ids.
+``n_features`` is the width, labels are the first numbers of the lines, and there are no ids. A
+private run needs one of the two: no value is read before it is paid for, and no width measured.
 ``rows = [first, k]`` takes every k-th row only, from the first on.
 """
 

@@ -113,7 +113,7 @@ class Coordinator:
         self.price: Price | None = None  # of the run for the labels, once it is known
         self._now = _Progress()
         self._greeting = self._rehearsing = self._halfway = False
-        self._told: list[dict[str, Any]] = []  # of the parties' ledgers, by their hellos
+        self._told: list[witness.Told] = []  # of the parties' ledgers, by their hellos
         if not dry:
             self.restore()
 
@@ -200,7 +200,7 @@ class Coordinator:
                     "the coordinator has no snapshot: begin another run"
                 )
         self._now.shape, self._now.roster = shape, self.sums.roster(hellos)
-        self._told = [self._ledgers_of(hello) for hello in hellos]
+        self._told = [witness.Told.by(hello, len(hellos)) for hello in hellos]
         self._prepare(begun=False)
         self.custody.check(self.price)
         if self.price is None:  # what is wrong with labels is then found before anyone pays
@@ -215,28 +215,20 @@ class Coordinator:
         if self.dry:
             return Turn({}, ended="checked")
         now = self._now
+        self._phase("before reserve")
         now.reserved = self.custody.reserve(self.price, rounds_of(self.job, now.shape))
+        self._phase("after reserve")
         now.stage, now.round, now.outbox = "beginning", 0, self._openings("begin")
         return self._send()
 
     def _openings(self, kind: str) -> list[Content]:
         """What every party must know of the others, and what they saw of its ledger."""
-        shape, told = self._now.shape, self._told
-        sizes = np.array(shape.sizes, dtype=np.int64)
-        own = witness.witnessed("ledgers", "heads", [one["own"] for one in told])
-        found = []
-        for place in range(len(shape.sizes)):
-            seen = [one["seen"][place] for one in told]
-            arrays = {"sizes": sizes, **self._now.roster, **own}
-            arrays |= witness.witnessed("seen_ledgers", "seen_heads", seen)
-            found.append(Content(kind, arrays, {"rows": shape.rows}))
-        return found
-
-    def _ledgers_of(self, hello: Message) -> dict[str, Any]:
-        """What a party has told of its ledger, and of those of all parties."""
-        own = witness.head_told(hello.whole("ledger"), hello.text("head"))
-        counts, heads = (hello.arrays.get(name) for name in ("seen_ledgers", "seen_heads"))
-        return {"own": own, "seen": witness.told(counts, heads, len(self.job.parties))}
+        shape = self._now.shape
+        known = {"sizes": np.array(shape.sizes, dtype=np.int64), **self._now.roster}
+        return [
+            Content(kind, known | witness.opening(place, self._told), {"rows": shape.rows})
+            for place in range(len(shape.sizes))
+        ]
 
     def _resumed(self, shape: Shape, hellos: Sequence[Message]) -> Turn:
         if shape != self._now.shape:
@@ -315,6 +307,7 @@ class Coordinator:
         if self._journal is not None:
             self._journal.refused(reason)
         if now.stage == "beginning" and is_paid(self.job, now.shape):
+            self._halfway = True  # whatever comes next is refused
             with suppress(OSError):  # then it expires
                 self.custody.refund(told)
         return Turn(self._messages(now.round, [stop]), ended="stopped", reason=reason)

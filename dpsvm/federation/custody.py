@@ -212,7 +212,7 @@ class Custody:
 
     def refund(self, reason: str) -> None:
         """Give a run back that was never charged and has not looked at data, and never begin it."""
-        if self.charges or self.site.opened:
+        if self.charges or (self.reserved and self.site.opened):
             return
         self.store.write(_REFUNDED, " ".join(reason.split()) + "\n")
         self._take_back()

@@ -275,15 +275,13 @@ class Party:
         roster = self.sums.checked(message.arrays, begun=self._begun)
         price = self._priced(message)
         self._stream = self.custody.stream(begun=bool(self.custody.charges))
-        now, parties = self._now, self.job.parties
+        now = self._now
         now.shape, now.roster = self._shape_of(message), roster
         self.store.save(self.snapshot(), self._phase)  # a charge without a snapshot is a lost run
         self._phase("before reserve")
         now.reserved = self.custody.reserve(price, rounds_of(self.job, now.shape))
         self._phase("after reserve")
-        arrays = message.arrays
-        others = witness.told(arrays.get("ledgers"), arrays.get("heads"), len(parties))
-        witness.keep(self.site, parties, others)
+        witness.keep(self.site, self.job.parties, message)
         self.sums.use(roster)
         return Content("ready")
 
@@ -356,11 +354,10 @@ class Party:
 
     def _priced(self, message: Message) -> Price | None:
         """What a run of these sizes costs; all that is refused without a look at the data is."""
-        shape, parties, arrays = self._shape_of(message), self.job.parties, message.arrays
+        shape = self._shape_of(message)
         self.price = rehearse_member(self.job, self.place, self.site, shape)
         self.custody.check(self.price)
-        found = witness.told(arrays.get("seen_ledgers"), arrays.get("seen_heads"), len(parties))
-        witness.require_witnessed(self.site, parties, found)
+        witness.require_witnessed(self.site, self.job.parties, message)
         return self.price
 
     def _make_member(self, shape: Shape) -> Member:

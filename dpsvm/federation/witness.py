@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dpsvm._locks import lock
 from dpsvm._streams import atomic_write
-from dpsvm.federation.messages import Array
+from dpsvm.federation.messages import Array, Message
 from dpsvm.federation.site import Refusal, Site
 from dpsvm.federation.store import StoreError, make_folder
 
@@ -81,8 +81,30 @@ def told(counts: Array | None, heads: Array | None, size: int) -> list[tuple[int
     ]
 
 
-def require_witnessed(site: Site, names: Sequence[str], found: Sequence[tuple[int, str]]) -> None:
+class Told(NamedTuple):
+    """What a party has told of its ledger, and of what it saw of all parties'."""
+
+    own: tuple[int, str]
+    seen: list[tuple[int, str]]
+
+    @classmethod
+    def by(cls, hello: Message, size: int) -> Told:
+        """What a hello tells, if it can be that."""
+        arrays = hello.arrays
+        own = head_told(hello.whole("ledger"), hello.text("head"))
+        return cls(own, told(arrays.get("seen_ledgers"), arrays.get("seen_heads"), size))
+
+
+def opening(place: int, all_told: Sequence[Told]) -> dict[str, Array]:
+    """What a party is told when a run begins: of all ledgers, and of what others saw of its own."""
+    own = witnessed("ledgers", "heads", [one.own for one in all_told])
+    return own | witnessed("seen_ledgers", "seen_heads", [one.seen[place] for one in all_told])
+
+
+def require_witnessed(site: Site, names: Sequence[str], message: Message) -> None:
     """Refuse a ledger of which somebody saw more than it holds, or something else."""
+    arrays = message.arrays
+    found = told(arrays.get("seen_ledgers"), arrays.get("seen_heads"), len(names))
     if site.ledger is None:
         return
     for name, (count, head) in zip(names, found, strict=True):
@@ -94,8 +116,9 @@ def require_witnessed(site: Site, names: Sequence[str], found: Sequence[tuple[in
             )
 
 
-def keep(site: Site, names: Sequence[str], found: Sequence[tuple[int, str]]) -> None:
-    """Remember what others have told of their ledgers."""
+def keep(site: Site, names: Sequence[str], message: Message) -> None:
+    """Remember what the others told of their ledgers, as a run begins."""
+    found = told(message.arrays.get("ledgers"), message.arrays.get("heads"), len(names))
     if site.state is None:
         return
     fresh = {name: one for name, one in zip(names, found, strict=True) if one[1]}

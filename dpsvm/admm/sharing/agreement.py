@@ -133,6 +133,8 @@ class Agreement(distributed.Agreement):
         """Refuse public numbers that the noise of a party is not made for."""
         if self.calibration is not None:
             constant = place == self.intercept_party
+            if constant:
+                self.calibration.check_clips()
             features = self.sizes[place] + constant
             self.calibration.check_sizes(n_samples, features, constant=constant)
 

@@ -315,6 +315,14 @@ class Calibration:
             return clip_columns(table, limit)
         return clip_rows(table, math.sqrt((limit - 1.0) * (limit + 1.0)) if constant else limit)
 
+    def check_clips(self) -> None:
+        """Refuse a bound that leaves nothing of the rows beside a constant column."""
+        if self.mode == "row" and not self.bounds["data_norm"] > 1.0:
+            raise ValueError(
+                "data_norm must be above 1 where a constant column is part of the rows, got "
+                f"{self.bounds['data_norm']:g}"
+            )
+
     def check_sizes(self, n_samples: int, n_features: int, *, constant: bool) -> None:
         """Refuse a mu too small for the bounds, from public numbers.
 
@@ -322,11 +330,7 @@ class Calibration:
         """
         if self.mode == "paper":
             return
-        name, limit = self._bound
-        if constant and self.mode == "row" and not limit > 1.0:
-            raise ValueError(
-                f"{name} must be above 1 where a constant column is part of the rows, got {limit:g}"
-            )
+        _, limit = self._bound
         count = n_samples if self.mode == "row" else n_features
         free = n_samples if constant and self.mode == "column" else 0
         mu, largest = self.terms.mu(self.terms.rho), count * limit * limit + free

@@ -167,6 +167,9 @@ def _run(cast: Cast, *, quiet: bool) -> _Outcome:
             return _Outcome(cast, history, result, turn.reason, budgets, beside)
 
 
+_WRITTEN = ("before reserve", "before charge", "after draw", "after gather", "during snapshot")
+
+
 class _Writing:
     """Hears which phase the sites are in: True while a charge or a snapshot is being written."""
 
@@ -174,7 +177,7 @@ class _Writing:
         self.busy = False
 
     def __call__(self, phase: str) -> None:
-        self.busy = phase in ("before charge", "after draw", "after gather", "during snapshot")
+        self.busy = phase in _WRITTEN
 
 
 @contextmanager
