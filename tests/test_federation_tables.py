@@ -262,7 +262,7 @@ OPEN = "name = 'lab'\nstate = 's'\nallow = 'not private'"
 
 def job(**more: Any) -> Job:
     terms = {"run": "r", "algorithm": "sharing", "parties": ("lab",), "label_owner": "lab"}
-    return Job(**(terms | {"sums": "open"} | more))
+    return Job(**(terms | more))
 
 
 def test_paths_are_relative_to_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
