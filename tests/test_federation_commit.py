@@ -330,7 +330,7 @@ def test_a_reservation_that_has_expired_is_tried_once_more(tmp_path: Path) -> No
         if not fits:
             BudgetAccountant(**more).spend(1.0, label="somebody else")
         answer = party.handle(question(world))
-        assert answer.kind == ("contribution" if fits else "refusal")
+        assert answer.kind == ("masked" if fits else "refusal")
         assert lab.opened == ([1] if fits else [])
         if not fits:
             assert "does not fit" in answer.text("reason")
@@ -377,6 +377,7 @@ def two_runs(tmp_path: Path, between: Callable[[Path, Path], None]) -> Any:
 
 def _run(problem: Any, job: Job) -> Any:
     made = replace(problem, job=job)
+    sites.approve_all(job, made.site_files)
     parties, coordinator = made.make()
     try:
         return InProcessRunner(parties).run(coordinator)
@@ -511,9 +512,9 @@ def test_a_ledger_that_was_replaced_before_the_first_question_is_missed(tmp_path
 
 def test_a_commit_that_was_interrupted_is_no_disagreement(tmp_path: Path) -> None:
     problem = sites.make_problem(tmp_path / "sites", "sharing")
-    [_, lab, _], coordinator = problem.make()
-    sizes = {"sizes": np.array([3, 3, 3])}
-    assert lab.handle(Message("trial", 0, "begin", sizes, {"rows": 24})).kind == "ready"
+    parties, coordinator = problem.make()
+    lab = parties[1]
+    assert lab.handle(federation_problems.opening_among(parties)).kind == "ready"
     lab.store.write("charged", lab.custody._own_label)
     ledger, state = lab.site.ledger, problem.folder / "lab" / "state"
     assert ledger is not None
@@ -525,9 +526,9 @@ def test_abort_gives_back_what_was_only_reserved(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     problem = sites.make_problem(tmp_path / "sites", "sharing")
-    [_, lab, _], _ = problem.make()
-    sizes, rows = {"sizes": np.array([3, 3, 3])}, {"rows": 24}
-    lab.handle(Message("trial", 0, "begin", sizes, rows))
+    parties, _ = problem.make()
+    lab = parties[1]
+    assert lab.handle(federation_problems.opening_among(parties)).kind == "ready"
     ledger, file = lab.site.ledger, str(problem.site_file("lab"))
     assert ledger is not None
     assert main(["federation", "status", file]) == 0
@@ -657,7 +658,7 @@ def test_what_is_counted_is_what_is_read(tmp_path: Path) -> None:
 def test_a_private_run_takes_no_width_from_the_data(tmp_path: Path) -> None:
     (tmp_path / "lab.txt").write_text("1 1:0.5 3:2\n-1 2:1\n")
     file = tmp_path / "site.toml"
-    head = "name = 'lab'\nstate = 's'\n[data]\nfile = 'lab.txt'\n"
+    head = "name = 'lab'\nstate = 's'\nallow = 'not private'\n[data]\nfile = 'lab.txt'\n"
     private = {"privacy": "row", "epsilon": 2.0, "delta": 1e-5}
 
     def width(more: str, settings: dict[str, Any]) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from federation_problems import opening_among
 
 from bench.federation import federation_fuzz as fuzzing
 from bench.federation import sites
@@ -15,7 +16,6 @@ from dpsvm.federation import FIELDS, Message, MessageError, RunFolder
 from dpsvm.federation import frames as frames_module
 from dpsvm.federation.frames import LARGEST, MAGIC, FrameError, pack, unpack
 from dpsvm.federation.messages import FROM_PARTY, Numbers, Value, refusal
-from dpsvm.federation.secure_sum import Roster
 
 PRICE = Message("r", 1, "price", {"price": np.ones(2)}, {"rho": 0.5, "keep": True})
 
@@ -240,10 +240,9 @@ def test_damaged_messages_are_messages_or_refused() -> None:
 @pytest.mark.parametrize("kind", ["greet", "rehearse"])
 def test_what_comes_before_a_run_belongs_to_no_round(kind: str, tmp_path: Path) -> None:
     parties, _ = sites.make_problem(tmp_path / "sites", "sharing").make()
-    party, hellos = parties[0], [one.hello() for one in parties]
+    party = parties[0]
     terms = {"greet": {"version": 2, "job": party.job.digest}, "rehearse": {"rows": 24}}
-    opened = {"sizes": np.array([3, 3, 3]), **Roster.of_hellos(party.job, hellos).arrays}
-    arrays = {"greet": {}, "rehearse": opened}
+    arrays = {"greet": {}, "rehearse": opening_among(parties, "rehearse").arrays}
     asked = [Message("trial", number, kind, arrays[kind], terms[kind]) for number in (-1, 0)]
     assert party.handle(asked[0]).kind == {"greet": "hello", "rehearse": "ready"}[kind]
     assert party.handle(asked[1]).text("reason") == (
