@@ -16,7 +16,6 @@ from bench.federation.sites import approve_all
 from dpsvm.federation import (
     Job,
     MemoryStore,
-    Message,
     Party,
     Refusal,
     RunFolder,
@@ -399,7 +398,8 @@ def test_new_samples_are_read_in_the_columns_of_the_model() -> None:
 def test_new_samples_of_libsvm_text_must_have_the_models_columns() -> None:
     keep_model({"weights": [0.0] * 4, "intercept": 0.0, "features": ["1", "2", "3", "4"]})
     Path("new.txt").write_text("0 1:1 6:1\n")
-    text = "name = 'lab'\nstate = 'state'\nallow = 'not private'\n[data]\nfile = 'lab.txt'\n{}[predict]\nfile = 'new.txt'"
+    text = OPEN.replace("'s'", "'state'") + "\n[data]\nfile = 'lab.txt'\n"
+    text += "{}[predict]\nfile = 'new.txt'"
     prediction = job(algorithm="predict", settings={"model": "old"}, ids=False)
     with pytest.raises(Refusal, match="the columns are not those of the model"):
         site(text.format("")).member(prediction)

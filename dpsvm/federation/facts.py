@@ -8,8 +8,8 @@ MEANING: Mapping[str, str] = {
     "hello": "who it is, how many rows and columns it has, the salted digest of all its ordered "
     "sample ids, how far it is in the run, a key for the sums of this run and its signature; of "
     "its ledger the epsilon that is left, how many charges it holds (ledger) and the last link of "
-    "their chain (head); and as witness how many charges, and which link, it last saw of every other "
-    "site's (seen_ledgers, seen_heads)",
+    "their chain (head); and as witness how many charges, and which link, it last saw of every "
+    "other site's (seen_ledgers, seen_heads)",
     "ready": "that it would begin, or has begun",
     "contribution": "a number for every row: its columns times its own weights",
     "masked": "the same numbers under masks, which only the sum over all parties has not",
