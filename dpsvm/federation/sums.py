@@ -64,9 +64,10 @@ class PartySums:
             return {}
         roster = Roster.of_arrays(self.job, arrays)
         roster.verify(self.site.name, self.site.known)
-        own = self._sum_key(begun=begun).public
-        if roster.keys[self.job.place(self.site.name)] != own:
+        own, place = self._sum_key(begun=begun), self.job.place(self.site.name)
+        if roster.keys[place] != own.public:
             raise Refusal(f"the sum key of {self.site.name} is another than the one passed on")
+        Masks(place, own, roster).agree()
         return roster.arrays
 
     def use(self, roster: Mapping[str, Array]) -> None:
@@ -79,7 +80,7 @@ class PartySums:
             )
 
     def content(self, part: Sum, number: int, question: str) -> Content:
-        """The answer of a round; question : digest of what all parties were asked."""
+        """The answer of a round; question : digest of all that the parties were asked so far."""
         if not part.fits(self.job.sum_range):
             raise Refusal(
                 f"a number of {self.site.name} is not finite or above sum_range = "
