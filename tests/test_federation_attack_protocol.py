@@ -167,3 +167,56 @@ def test_a_refusal_for_a_ledger_tells_neither_its_place_nor_its_text(
     answer = clinic.handle(greet)
     assert answer.text("reason") == "a ledger cannot be used, and its site knows why"
     assert str(world.ledger("clinic")) in (clinic.refused or "")
+
+
+# --- one answer to a round
+
+
+PAID: dict[str, tuple[float, list[int], int]] = {
+    "sharing, private": (2.0, [3, 2, 2], ROWS),
+    "frank-wolfe, private": (1e-3, [3, 2, 2], ROWS),
+    "network, private": (1e-3, [10, 10, 10], 0),
+}
+
+
+def question(name: str, number: int, size: float) -> Message:
+    """A question that any run of its kind can be asked."""
+    if name.startswith("sharing"):
+        return price(number, np.full(ROWS, size), 0.05)
+    if name.startswith("network"):
+        return Message("run-1", number, "neighbours", {"weights": np.full((2, 7), size)})
+    return Message("run-1", number, "query", {"residual": np.full(8, size)})
+
+
+@pytest.mark.parametrize("name", PAID)
+def test_a_paid_party_says_once_that_its_number_is_out_of_range(name: str, tmp_path: Path) -> None:
+    """Every question of a round has other noise: each refusal was one more look for one charge."""
+    largest, sizes, rows = PAID[name]
+    world = World.of(tmp_path, name, sum_range=largest)
+    lab = parties_of(world)[1]
+    arrays = {"sizes": np.array(sizes)} | (roster_of(lab).arrays if world.job.masked else {})
+    assert lab.handle(Message("run-1", 0, "begin", arrays, {"rows": rows})).kind == "ready"
+    first = lab.handle(question(name, 1, 0.0))
+    assert first.kind == "refusal"
+    assert f"sum_range = {largest:g}" in first.text("reason")
+    lab.store.close()
+    again = Party(world.job, world.site("lab"), world.store("lab"))
+    assert again.closed == first.text("reason")
+
+    def refuse(*_: Any) -> Any:
+        raise AssertionError("the data are looked at again")
+
+    again._make_member = refuse  # type: ignore[method-assign]
+    for size in (0.0, 1e-9, 1e-4):
+        assert again.handle(question(name, 1, size)).text("reason") == first.text("reason")
+    assert world.charges()["lab"] == 1
+
+
+def test_a_question_out_of_range_closes_nobody(tmp_path: Path) -> None:
+    world = World.of(tmp_path, "network, private", sum_range=100.0)
+    lab = parties_of(world)[1]
+    arrays = {"sizes": np.array([10, 10, 10])}
+    assert lab.handle(Message("run-1", 0, "begin", arrays, {"rows": 0})).kind == "ready"
+    assert lab.handle(question("network", 1, 101.0)).kind == "refusal"
+    assert (lab.closed, world.charges()["lab"]) == (None, 0)
+    assert lab.handle(question("network", 1, 0.0)).kind == "iterate"

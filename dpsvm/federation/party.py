@@ -14,7 +14,7 @@ from dpsvm.federation.custody import PARTY, Custody
 from dpsvm.federation.fixed_point import Sum
 from dpsvm.federation.job import Job
 from dpsvm.federation.journal import Journal
-from dpsvm.federation.limits import require_numbers
+from dpsvm.federation.limits import OutOfRange, require_numbers
 from dpsvm.federation.members import (
     Content,
     Member,
@@ -148,6 +148,10 @@ class Party:
         except CertificateError as error:
             self.refused = told = str(error)
             self._close(told)
+        except OutOfRange as error:
+            self.refused = told = str(error)
+            if self._halfway and self.price is not None:  # its own, of a round that is paid for
+                self._close(told)
         except ValueError as error:
             self.refused, told = str(error), told_of(error)
         except OSError as error:
