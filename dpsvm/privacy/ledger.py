@@ -36,6 +36,10 @@ class BudgetError(ValueError):
     """A charge that the budget does not cover; nothing was charged, nothing may be released."""
 
 
+class LedgerError(ValueError):
+    """A ledger file that cannot be used; the text names it, and may quote what it holds."""
+
+
 @dataclass(frozen=True)
 class Charge:
     """One line of a ledger.

@@ -14,7 +14,7 @@ from pathlib import Path
 from dpsvm._locks import lock
 from dpsvm._secrets import write_secret
 from dpsvm._streams import atomic_write, sync_folder
-from dpsvm.privacy.ledger import BudgetError, Ledger
+from dpsvm.privacy.ledger import BudgetError, Ledger, LedgerError
 from dpsvm.privacy.ledger_text import BEFORE, KEY_BYTES, links, parsed, require_unchanged, written
 
 ELSEWHERE = (
@@ -116,6 +116,12 @@ class LedgerFile:
             return self._read()
 
     def _read(self) -> tuple[Ledger, bytes]:
+        try:
+            return self._checked()
+        except ValueError as error:
+            raise LedgerError(str(error)) from error
+
+    def _checked(self) -> tuple[Ledger, bytes]:
         try:
             text = _bytes(self.path, _LARGEST)
         except FileNotFoundError:
