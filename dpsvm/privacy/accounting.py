@@ -31,6 +31,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ from numpy.typing import ArrayLike
 from scipy.special import log_ndtr
 
 from dpsvm._arrays import Array
-from dpsvm.constraints import check_positive
+from dpsvm.constraints import check_positive, shown
 from dpsvm.privacy.guarantee import check_delta, check_epsilon
 from dpsvm.privacy.rounding import RANGE
 
@@ -157,11 +158,12 @@ class Folded:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mu", _mu(self.mu))
-        if not 0 <= self.offset < math.inf:
-            raise ValueError(f"offset must be a finite number from 0 on, got {self.offset!r}")
+        object.__setattr__(self, "offset", check_positive(self.offset, "offset", zero=True))
         for name in ("choices", "parts"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)!r}")
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= value < 2**63:
+                raise ValueError(f"{name} must be a whole number from 1 on, got {shown(value)}")
+            object.__setattr__(self, name, int(value))
 
     def rdp(self, orders: ArrayLike) -> Array:
         """Renyi divergences, from the moments of a folded normal variable."""
