@@ -30,7 +30,7 @@ class Listener(InProcessRunner):
 
     def deliver(self, messages: Mapping[str, Message]) -> dict[str, Message | None]:
         replies = super().deliver(messages)
-        if _numbers_of(next(iter(replies.values()))) is not None:
+        if any(_numbers_of(one) is not None for one in replies.values()):
             self.asked.append(messages)
             self.told.append(replies)
         return replies
