@@ -1,16 +1,14 @@
-"""Names of settings that are gone: whoever uses one is told what it is called now."""
+"""Words of settings that are gone: whoever uses one is told what it is called now."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import wraps
-from typing import Any, TypeVar
-
-Init = TypeVar("Init", bound=Callable[..., None])
+from collections.abc import Iterable, Mapping
 
 SHARING = {"weight": "C", "row_norm": "data_norm"}
 NETWORK = {"eta": "rho", "iterations": "rounds"}
 FRANK_WOLFE = {"eta": "radius"}
+VALUES = {"smooth-hinge": "huber"}
+"""Words that were values of settings."""
 
 
 def check_names(names: Iterable[str], now: Mapping[str, str], where: str = "") -> None:
@@ -26,24 +24,13 @@ def check_names(names: Iterable[str], now: Mapping[str, str], where: str = "") -
             raise ValueError(f"{where}{name!r} is called {now[name]!r} now")
 
 
-def renamed(now: Mapping[str, str]) -> Callable[[Init], Init]:
-    """Decorates a constructor, which keeps its signature: names that are gone are refused.
+def check_word(value: object, known: Iterable[str]) -> None:
+    """Refuse a value that is gone, if what it is called now is known here.
 
-    >>> class Model:
-    ...     @renamed({"cost": "C"})
-    ...     def __init__(self, C=1.0): ...
-    >>> Model(cost=2.0)
+    >>> check_word("smooth-hinge", ["hinge", "huber"])
     Traceback (most recent call last):
     ...
-    ValueError: Model: 'cost' is called 'C' now
+    ValueError: 'smooth-hinge' is called 'huber' now
     """
-
-    def decorate(init: Init) -> Init:
-        @wraps(init)
-        def checked(self: Any, *args: Any, **settings: Any) -> None:
-            check_names(settings, now, f"{type(self).__name__}: ")
-            init(self, *args, **settings)
-
-        return checked  # type: ignore[return-value]
-
-    return decorate
+    if isinstance(value, str) and value in VALUES and VALUES[value] in known:
+        check_names([value], VALUES)

@@ -6,12 +6,15 @@ validation of an estimator's parameters takes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Protocol
 
 import numpy as np
+
+from dpsvm._renamed import check_word
 
 
 class Constraint(Protocol):
@@ -158,6 +161,8 @@ def check_setting(name: str, value: Any, allowed: Iterable[Constraint]) -> None:
     ValueError: rounds must be an int in the range [1, inf) or None, got 0
     """
     if not any(constraint.allows(value) for constraint in allowed):
+        for one in allowed:
+            check_word(value, one.names if isinstance(one, Names) else ())
         raise ValueError(f"{name} must be {' or '.join(map(str, allowed))}, got {value!r}")
 
 
@@ -165,3 +170,58 @@ def check_settings(settings: Any, table: Table) -> None:
     """Refuse settings, the attributes of an object, of which one meets none of its constraints."""
     for name, allowed in table.items():
         check_setting(name, getattr(settings, name), allowed)
+
+
+def check_positive(value: Any, name: str, *, zero: bool = False) -> float:
+    """Return a finite number above 0, or with ``zero`` from 0 on, as a float.
+
+    >>> check_positive(float("nan"), "mu")
+    Traceback (most recent call last):
+    ...
+    ValueError: mu must be a finite number above 0, got nan
+    """
+    number = real(value)
+    if not 0.0 <= number < math.inf or (number == 0.0 and not zero):
+        limit = "from 0 on" if zero else "above 0"
+        raise ValueError(f"{name} must be a finite number {limit}, got {shown(value)}")
+    return number
+
+
+def check_choice(value: Any, name: str, known: tuple[str, ...]) -> str:
+    """Return a word that is one of those known.
+
+    >>> check_choice("l3", "problem", ("l1", "product"))
+    Traceback (most recent call last):
+    ...
+    ValueError: problem must be 'l1' or 'product', got 'l3'
+    """
+    if not isinstance(value, str) or value not in known:
+        raise ValueError(f"{name} must be {' or '.join(map(repr, known))}, got {value!r}")
+    return value
+
+
+def real(value: Any) -> float:
+    """A number as a float, infinity for one beyond floats; NaN, in no range, for anything else.
+
+    >>> real(2), real(10**400), real("two")
+    (2.0, inf, nan)
+    """
+    if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def shown(value: Any) -> str:
+    """A value, as far as a line holds it.
+
+    >>> shown("x" * 100)[-7:], shown(10**9999)
+    ('xxxx...', 'a number of thousands of digits')
+    """
+    try:
+        text = repr(value)
+    except ValueError:  # of an integer of thousands of digits
+        text = "a number of thousands of digits"
+    return text if len(text) <= 60 else f"{text[:57]}..."

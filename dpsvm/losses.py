@@ -36,6 +36,7 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from dpsvm._arrays import Array
+from dpsvm._renamed import check_word
 from dpsvm.names import LOSSES, PREDICTION_LOSSES
 
 
@@ -281,6 +282,7 @@ def make_loss(name: str, width: float = 0.5) -> Loss:
     ...
     ValueError: loss must be one of 'hinge', 'huber', 'smooth', 'logistic', got 'square'
     """
+    check_word(name, LOSSES)
     if name not in LOSSES:
         raise ValueError(f"loss must be one of {', '.join(map(repr, LOSSES))}, got {name!r}")
     kind = _KINDS[name]
@@ -347,6 +349,7 @@ def make_prediction_loss(name: str, width: float = 0.5) -> PredictionLoss:
     ...
     ValueError: loss must be one of 'logistic', 'hinge', ..., got 'cubic'
     """
+    check_word(name, PREDICTION_LOSSES)
     if name not in PREDICTION_LOSSES:
         known = ", ".join(map(repr, PREDICTION_LOSSES))
         raise ValueError(f"loss must be one of {known}, got {name!r}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -84,3 +84,42 @@ def runs_progress(
     with Progress(console=console, transient=True, redirect_stdout=False) as display:
         task = display.add_task(description, total=total)
         yield lambda: display.advance(task)
+
+
+Rounds = Callable[[int, str], None]
+"""Called with the number of rounds that are over, and with words on what is awaited."""
+
+
+@contextmanager
+def rounds_progress(total: int | None, shown: bool = True) -> Iterator[Rounds | None]:
+    """How far a run between sites is; None, which costs nothing, where it is not to be shown.
+
+    >>> with rounds_progress(5, shown=False) as show:
+    ...     print(show)
+    None
+    """
+    if not shown or not _visible():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress, TextColumn, TimeElapsedColumn
+
+    usual, words = Progress.get_default_columns()[:3], TextColumn("{task.fields[words]}")
+    columns = *usual, TimeElapsedColumn(), words
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, redirect_stdout=False) as display:
+        task = display.add_task("rounds", total=total, words="")
+
+        def show(number: int, words: str) -> None:
+            display.update(task, completed=max(number, 0), words=words)
+
+        yield show
+
+
+def awaited_words(names: Sequence[str], seconds: float) -> str:
+    """Who is awaited, and for how long.
+
+    >>> awaited_words(["lab", "ward"], 12.3)
+    'lab, ward awaited for 12 s'
+    """
+    return f"{', '.join(names)} awaited for {seconds:.0f} s" if names else ""

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from dpsvm.federation import Coordinator, InProcessRunner, Job, Message, Party, RunFolder, Site
+from dpsvm.federation.keys import SigningKey
+from dpsvm.federation.secure_sum import Roster, SumKey
 from dpsvm.federation.store import Phase, no_phase
 from dpsvm.privacy import BudgetAccountant
 
@@ -23,6 +25,8 @@ TABLE = _rng.uniform(-1.0, 1.0, (ROWS, 7)) / np.sqrt(7.0)
 LABELS = np.where(TABLE @ _rng.standard_normal(7) > 0.0, 1.0, -1.0)
 BLOCKS = [TABLE[:, :3], TABLE[:, 3:5], TABLE[:, 5:]]
 SHARES = [np.arange(node, ROWS, 3) for node in range(3)]
+KEYS = {name: SigningKey(name, bytes([place + 1]) * 32) for place, name in enumerate(NAMES)}
+KNOWN = {name: key.public for name, key in KEYS.items()}
 IDS = tuple(f"p{number:02d}" for number in range(ROWS))
 
 SETTINGS: dict[str, tuple[str, dict[str, Any], str]] = {
@@ -38,6 +42,7 @@ SETTINGS: dict[str, tuple[str, dict[str, Any], str]] = {
         | {"data_norm": 1.0, "radius": 1.0, "target_bound": 2.0},
         "row",
     ),
+    "sharing, open": ("sharing", {"rounds": 4}, ""),
     "network": ("network", {"classes": [-1, 1], "graph": "path", "rounds": 5}, ""),
     "network, private": (
         "network",
@@ -65,8 +70,35 @@ def job_of(name: str, **changes: Any) -> Job:
     fields: dict[str, Any] = {"run": "run-1", "settings": settings, "ids": algorithm != "network"}
     if SETTINGS[name][2] and algorithm == "frank-wolfe":
         fields["sizes"] = tuple(block.shape[1] for block in BLOCKS)
+    if name.endswith(", open"):
+        fields["sums"] = "open"
     fields |= changes
     return Job(algorithm=algorithm, parties=NAMES, label_owner=owner, **fields)
+
+
+def site_of(name: str, table: Any = None, **fields: Any) -> Site:
+    """A site with its keys, and those of the others."""
+    return Site(name, table, **{"identity": KEYS[name], "known": KNOWN, **fields})
+
+
+def roster_of(party: Party) -> Roster:
+    """The sum keys of a run: the party's own, and others that were signed."""
+    job, keys, signatures = party.job, [], []
+    for name in job.parties:
+        told = SumKey(bytes([7]) * 32).introduced(job, KEYS[name])
+        if name == party.site.name:
+            told = {"key": party.hello().text("key"), "signature": party.hello().text("signature")}
+        keys.append(bytes.fromhex(str(told["key"])))
+        signatures.append(bytes.fromhex(str(told["signature"])))
+    return Roster(job, keys, signatures)
+
+
+def opening(
+    party: Party, kind: str = "begin", sizes: Iterable[int] = (3, 2, 2), rows: int = ROWS
+) -> Message:
+    """What begins a run at one party, or rehearses that."""
+    arrays = {"sizes": np.array(sizes), **(roster_of(party).arrays if party.job.masked else {})}
+    return Message("run-1", 0 if kind == "begin" else -1, kind, arrays, {"rows": rows})
 
 
 @dataclass
@@ -119,6 +151,7 @@ class World:
             fields, ledger = {"table": BLOCKS[NAMES.index(name)]}, self.ledger(name)
         if self.job.ids:
             fields |= {"ids": IDS, "salt": SALT}
+        fields |= {"identity": KEYS.get(name), "known": KNOWN}
         if self.relation:
             fields["ledger"] = BudgetAccountant(path=ledger)
         return Site(name, **{**fields, **changes})
@@ -126,6 +159,13 @@ class World:
     def store(self, site: str) -> RunFolder:
         """The folder of the run at a site."""
         return RunFolder(self.state(site), self.job.run)
+
+    def new_ledger(self, site: str, epsilon: float = 100.0, delta: float = 1e-4) -> None:
+        """Another ledger, and its key, in the place of a site's."""
+        for suffix in ("", ".key"):
+            Path(f"{self.ledger(site)}{suffix}").unlink()
+        more: dict[str, Any] = {"neighbouring": self.relation, "path": self.ledger(site)}
+        BudgetAccountant(epsilon, delta, create=True, **more)
 
     def charges(self) -> dict[str, int]:
         """How many charges every ledger holds."""

@@ -2,12 +2,14 @@
 
     python tests/import_graph.py
 
-A cycle is one of modules, imports inside of functions and for type checkers included.
+A cycle is one of modules, imports inside of functions, for type checkers, by name in a string and
+in Cython included. Who takes a name from a package takes it from the module that it stands in.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
@@ -37,22 +39,62 @@ def modules(root: Path) -> dict[str, Path]:
     return found
 
 
-def imports(root: Path) -> Iterator[Import]:
+def imports(root: Path) -> list[Import]:
     """All imports of the package's modules from each other, wherever they stand in a file."""
     known = modules(root)
-    for user, path in known.items():
-        if path.suffix == ".pyx":
-            continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Import):
-                yield from (Import(user, one.name, None) for one in node.names if one.name in known)
-            elif isinstance(node, ast.ImportFrom):
-                for one in node.names:
-                    module = f"{node.module}.{one.name}"
-                    if module in known:
-                        yield Import(user, module, None)
-                    elif node.module in known:
-                        yield Import(user, node.module, one.name)
+    found = [one for user, path in known.items() for one in _written(user, path, known)]
+    homes = {(one.user, one.name): one for one in found if one.name is not None}
+    return [*found, *(one for taken in found for one in _behind(taken, homes))]
+
+
+def _written(user: str, path: Path, known: dict[str, Path]) -> Iterator[Import]:
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".pyx":  # of which the lines that import are Python's
+        lines = [line.strip() for line in text.splitlines()]
+        text = "\n".join(line for line in lines if re.match("(import|from) dpsvm.*[^(,]$", line))
+    aliases: dict[str, str] = {}
+    attributes = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            for one in node.names:
+                aliases[one.asname or one.name] = one.name
+                if one.name in known:
+                    yield Import(user, one.name, None)
+        elif isinstance(node, ast.ImportFrom):
+            source = _absolute(user, path, node)
+            for one in node.names:
+                if f"{source}.{one.name}" in known:
+                    aliases[one.asname or one.name] = f"{source}.{one.name}"
+                    yield Import(user, f"{source}.{one.name}", None)
+                elif source in known:
+                    yield Import(user, source, one.name)
+        elif isinstance(node, ast.Attribute):
+            attributes.append(node)
+        elif isinstance(node, ast.Constant) and node.value in known and "." in str(node.value):
+            yield Import(user, str(node.value), None)
+    for node in attributes:  # module._name, and package.module.name
+        source = aliases.get(ast.unparse(node.value), ast.unparse(node.value))
+        if source in known and (source in aliases.values() or source.startswith("dpsvm.")):
+            yield Import(user, source, node.attr)
+
+
+def _absolute(user: str, path: Path, node: ast.ImportFrom) -> str:
+    """The module that names are taken from, an import with dots included."""
+    if not node.level:
+        return str(node.module)
+    parts = user.split(".") if path.stem == "__init__" else user.split(".")[:-1]
+    parts = parts[: len(parts) - node.level + 1]
+    return ".".join([*parts, node.module] if node.module else parts)
+
+
+def _behind(taken: Import, homes: dict[tuple[str, str | None], Import]) -> Iterator[Import]:
+    """Where a name really stands that was taken from a module which imports it itself."""
+    seen = {taken.used}
+    one = homes.get((taken.used, taken.name))
+    while one is not None and one.used not in seen:
+        seen.add(one.used)
+        yield Import(taken.user, one.used, one.name)
+        one = homes.get((one.used, one.name))
 
 
 def cycles(found: list[Import]) -> list[list[str]]:
@@ -101,15 +143,12 @@ def private_names(found: list[Import]) -> list[Import]:
 
 def sideways(found: list[Import]) -> list[Import]:
     """Imports of a family by another."""
-    family = {
-        one.user: next((f for f in FAMILIES if one.user.startswith(f)), None) for one in found
-    }
-    return [
-        one
-        for one in found
-        if family[one.user] is not None
-        and any(one.used.startswith(other) for other in FAMILIES if other != family[one.user])
-    ]
+
+    def family(module: str) -> str | None:
+        return next((one for one in FAMILIES if f"{module}.".startswith(f"{one}.")), None)
+
+    pairs = [(one, family(one.user), family(one.used)) for one in found]
+    return [one for one, own, other in pairs if own is not None and other not in (None, own)]
 
 
 def package(module: str) -> str:
@@ -119,7 +158,7 @@ def package(module: str) -> str:
 
 def main() -> int:
     """Print the graph of the packages, then what is not allowed."""
-    found = list(imports(ROOT))
+    found = imports(ROOT)
     edges = sorted({(package(one.user), package(one.used)) for one in found})
     for user in sorted({user for user, _ in edges}):
         print(f"{user}: {', '.join(used for one, used in edges if one == user and used != user)}")

@@ -30,6 +30,7 @@ from dpsvm.admm.sharing.coordinator import DivergenceGuard
 from dpsvm.admm.sharing.history import History, Recorder, assumptions, lyapunov, objective
 from dpsvm.admm.sharing.regularisers import L1, L2, Ball, Box, GemanMcClure
 from dpsvm.admm.sharing.steps import BallStep, RidgeStep, make_step
+from dpsvm.admm.sharing.totals import Adder, Total
 from dpsvm.data import load_libsvm
 from dpsvm.losses import Squared, make_prediction_loss
 
@@ -442,9 +443,9 @@ def test_the_papers_iteration_diverges_on_three_equal_columns() -> None:
     assert told["party 0: column rank"]
     assert told["rho gamma > 2 L^2"]
     assert told["rho >= L"]
-    broadcast = coordinator.open()
+    broadcast, adder = coordinator.open(), Adder(3, 4)
     for _ in range(74):
-        broadcast = coordinator.gather([party.answer(broadcast) for party in parties])
+        broadcast = coordinator.gather(adder.add([party.answer(broadcast) for party in parties]))
     assert objective(Squared(), coordinator.target, parties) > 1e12
 
 
@@ -463,7 +464,7 @@ def test_the_weights_of_the_last_round_stay_if_it_was_the_best(last: float, rest
     coordinator = Coordinator(np.ones(1), Squared(), Terms.of(parties=1, rho=1.0), rounds=99)
     coordinator._guard = SimpleNamespace(diverging=lambda *_: coordinator.round == 3)
     for number, prediction in enumerate((0.2, 0.5, last), start=1):
-        coordinator.gather([Contribution(number, 0, np.array([prediction]))])
+        coordinator.gather(Total(number, np.array([prediction]), moved=1.0))
     assert coordinator.ending.reason == "diverged"
     assert coordinator.ending.restore is restored
 
@@ -501,24 +502,47 @@ def test_parties_and_coordinator_need_nothing_but_the_messages() -> None:
     def wire(message):
         return pickle.loads(pickle.dumps(message))
 
-    broadcast = coordinator.open()
+    broadcast, adder = coordinator.open(), Adder(3, len(y))
     while coordinator.ending is None:
         answers = [wire(party.answer(wire(broadcast))) for party in parties]
         assert all(answer.prediction.shape == y.shape for answer in answers)
-        broadcast = coordinator.gather(answers)
+        broadcast = coordinator.gather(adder.add(answers))
     _, others = solve(blocks, y, rounds=9, relaxation=1.8)
     assert np.array_equal(weights(parties), weights(others))
 
 
 def test_a_message_of_the_wrong_round_or_length_or_too_few_are_refused() -> None:
+    adder = Adder(1, 3)
+    with pytest.raises(ValueError, match="1 contributions are needed, got 0"):
+        adder.add([])
+    with pytest.raises(ValueError, match="round 1 is needed, party 0 sent one to round 2"):
+        adder.add([Contribution(2, 0, np.zeros(3))])
+    with pytest.raises(ValueError, match=r"party 0 sent \(2,\) numbers for 3 samples"):
+        adder.add([Contribution(1, 0, np.zeros(2))])
     terms = Terms.of(parties=1, rho=1.0)
     coordinator = Coordinator(np.ones(3), Squared(), terms, rounds=2)
-    with pytest.raises(ValueError, match="1 contributions are needed, got 0"):
-        coordinator.gather([])
-    with pytest.raises(ValueError, match="round 1 is needed, party 0 sent one to round 2"):
-        coordinator.gather([Contribution(2, 0, np.zeros(3))])
-    with pytest.raises(ValueError, match=r"party 0 sent \(2,\) numbers for 3 samples"):
-        coordinator.gather([Contribution(1, 0, np.zeros(2))])
+    with pytest.raises(ValueError, match="round 1 is needed, got one of round 2"):
+        coordinator.gather(Total(2, np.zeros(3), moved=0.0))
+    with pytest.raises(ValueError, match=r"a sum of \(2,\) numbers for 3 samples"):
+        coordinator.gather(Total(1, np.zeros(2), moved=0.0))
+
+
+@pytest.mark.parametrize("kappa", [1.0, 3.0, 4.5])
+def test_sums_over_the_parties_tell_how_far_all_copies_moved(kappa: float) -> None:
+    blocks, y = make_problem(23)
+    terms = Terms.of(parties=3, rho=0.3, kappa=kappa)
+    parties = members(blocks, terms)
+    coordinator = Coordinator(y, make_prediction_loss("logistic"), terms, rounds=30, adaptive=True)
+    broadcast, adder = coordinator.open(), Adder(3, len(y))
+    copies = np.tile(coordinator.z / kappa, (3, 1))
+    while coordinator.ending is None:
+        answers = [party.answer(broadcast) for party in parties]
+        broadcast = coordinator.gather(adder.add(answers))
+        last, excess = copies, coordinator.total - coordinator.z
+        copies = np.array([answer.prediction for answer in answers]) - excess / kappa
+        wanted = kappa * coordinator.rho * np.linalg.norm(copies - last)
+        wanted /= np.sqrt(3) * np.linalg.norm(coordinator.dual)
+        assert coordinator.residuals.dual == pytest.approx(wanted, rel=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from dpsvm.admm.sharing.privacy import (
 )
 from dpsvm.admm.sharing.regularisers import L1, L2, Ball
 from dpsvm.admm.sharing.steps import make_step
+from dpsvm.admm.sharing.totals import Adder
 from dpsvm.losses import make_prediction_loss
 from dpsvm.privacy.accounting import Gaussian, epsilon_of
 from dpsvm.privacy.noise import Noise
@@ -320,15 +321,16 @@ def test_all_that_the_coordinator_does_follows_from_the_messages_and_the_labels(
     settings = {"rounds": 12, "tol": 1e-9}
     coordinator = Coordinator(y, make_prediction_loss("logistic"), terms, **settings)
     broadcast = first = coordinator.open()
-    heard, states = [], []
+    heard, states, adder = [], [], Adder(3, len(y))
     while coordinator.ending is None:
         heard.append([party.answer(broadcast) for party in parties])
-        broadcast = coordinator.gather(heard[-1])
+        broadcast = coordinator.gather(adder.add(heard[-1]))
         states.append((coordinator.residuals, coordinator.released_loss, broadcast.keep))
     replay = Coordinator(y, make_prediction_loss("logistic"), terms, **settings)
     assert np.array_equal(replay.open().price, first.price)
+    adder = Adder(3, len(y))
     for contributions, state in zip(heard, states, strict=True):
-        broadcast = replay.gather(contributions)
+        broadcast = replay.gather(adder.add(contributions))
         assert (replay.residuals, replay.released_loss, broadcast.keep) == state
     assert replay.ending == coordinator.ending
 

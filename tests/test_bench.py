@@ -168,6 +168,12 @@ def test_no_sensitivity_bound_is_exceeded_by_a_short_attack() -> None:
     assert "output: norm of w - w': the tightest ratio found is " in report
 
 
+def test_no_mutated_ledger_is_read() -> None:
+    report = report_of("privacy/ledger_fuzz.py", "--quick")
+    assert "read with another content, or any exception but a refusal: 0 of 1000" in report
+    assert "read at all: 0 of 1000" in report
+
+
 @needs_data
 def test_the_audit_refutes_what_is_wrong_and_not_what_is_right() -> None:
     report = report_of("privacy/audit.py", str(SHARED), "--quick", "--jobs", "1")

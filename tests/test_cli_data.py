@@ -105,6 +105,16 @@ def test_tables_of_parties_hold_every_column_once_and_match_by_their_ids() -> No
             assert values == whole.data[place].tolist()
 
 
+def test_rows_are_missing_from_each_table_by_itself() -> None:
+    assert main(["data", "iris", "--parties", "clinic,lab", "--missing", "0.1"]) == 0
+    found = []
+    for party in ("clinic", "lab"):
+        lines = Path(f"{party}.csv").read_text().splitlines()[1:]
+        found.append({one.split(",")[0] for one in lines})
+    assert [len(one) for one in found] == [135, 135]
+    assert 120 <= len(found[0] & found[1]) < 135
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -117,6 +127,8 @@ def test_tables_of_parties_hold_every_column_once_and_match_by_their_ids() -> No
         (["iris", "--parties", "a,../b"], "is not a list of different names"),
         (["iris", "--parties", "a,b,c,d,e"], "--parties: 5 cannot share 4 columns"),
         (["iris", "file", "--parties", "a,b"], "--parties names the files"),
+        (["iris", "--missing", "0.1"], "--missing is of the tables of --parties"),
+        (["iris", "--parties", "a,b", "--missing", "1"], "'1' is not a number between 0 and 1"),
         (["iris", "no/file"], "no/file: the folder to write to does not exist"),
         (["iris", "old"], "old: there is a file already, left as it is"),
         (["iris", "new", "--split", "0.5"], "new.t: there is a file already, left as it is"),

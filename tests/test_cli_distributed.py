@@ -190,7 +190,6 @@ def test_all_lines_fit_into_80_columns(name: str, capsys: pytest.CaptureFixture[
         ("network", ["--grpah", "ring"], "unknown flag --grpah: did you mean --graph?"),
         ("vertical", ["--ledger", "l"], "--ledger goes with --privacy"),
         ("lasso", ["--compare"], "--compare goes with --epsilon"),
-        ("vertical", [*PRIVATE["vertical"], "--plot", "a.png"], "--plot with --privacy needs"),
         ("vertical", [*PRIVATE["vertical"], "--more"], "--more with --privacy needs --compare"),
         ("vertical", [*PRIVATE["vertical"], "--diagnose"], "--diagnose reads the columns"),
         ("network", ["--model", "train"], "train cannot be both FILE and --model"),
@@ -201,6 +200,22 @@ def test_bad_input_is_one_line_in_the_words_of_the_command_line(
     name: str, words: list[str], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert told in refusal(capsys, name, *PLAIN[name], *words, "train")
+
+
+@every
+def test_the_messages_of_a_private_run_are_drawn_without_measuring_the_data(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("matplotlib")
+    words = [*PLAIN[name], *PRIVATE[name], "--plot", "a.png", "--json", "a.json", "train"]
+    outputs(capsys, name, *words)
+    assert Path("a.png").read_bytes().startswith(b"\x89PNG")
+    told = json.loads(Path("a.json").read_text())
+    assert told["outcomes"] == []
+    assert told["verdict"] is None
+    for one in told["outside_guarantee"]:  # none of which is drawn: there is nothing of it
+        series = one.removeprefix("history.")
+        assert {str(round[series]) for round in told["history"]} <= {"nan", "None", "NaN"}
 
 
 @every

@@ -374,6 +374,7 @@ def test_the_flags_that_are_refused_are_all_but_the_ones_that_carry_over() -> No
         ("BOTH two m --json m", "m cannot be both MODEL and --json"),
         ("BOTH two ledger", "ledger cannot be both --ledger and MODEL"),
         ("BOTH two ledger.lock", "ledger.lock cannot be both the ledger's lock and MODEL"),
+        ("BOTH two ledger.key", "ledger.key cannot be both the ledger's key and MODEL"),
         ("BOTH two ./ledger", "cannot be both --ledger and MODEL"),
         ("BOTH --ledger absent two", "absent: no such ledger; dpsvm budget create begins one"),
         ("BOTH --ledger bad two", "bad: not a privacy ledger"),
@@ -419,7 +420,7 @@ def test_ctrl_c_writes_no_model_and_the_charge_stands(folder: Path) -> None:
     ]
     assert (folder / "m").read_text() == "old"
     assert sorted(path.name for path in folder.iterdir()) == [
-        *("ledger", "ledger.lock", "m", "three", "two")
+        *("ledger", "ledger.key", "ledger.lock", "m", "three", "two")
     ]
 
 

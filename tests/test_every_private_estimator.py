@@ -42,6 +42,7 @@ from dpsvm.privacy import (
     save_private,
 )
 from dpsvm.privacy.accounting import Pure
+from dpsvm.privacy.ledger import Ledger
 from dpsvm.privacy.methods import METHODS
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.release import PrivateEstimator, Release
@@ -533,8 +534,8 @@ def warns_of_every_fit_of_a_search(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(dpsvm.privacy.release, "_TOLD", Forgetful())
 
 
-class Forgetful(set[Any]):
-    def add(self, one: Any) -> None:
+class Forgetful(dict[Any, Any]):
+    def __setitem__(self, one: Any, value: Any) -> None:
         pass
 
 
@@ -554,7 +555,7 @@ def charges_before_it_checks(patch: pytest.MonkeyPatch) -> None:
 
 
 def refuses_no_budget(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(BudgetAccountant, "_check", lambda *_: None)
+    patch.setattr(Ledger, "require", lambda *_: None)
 
 
 def forgets_that_noise_was_seeded(patch: pytest.MonkeyPatch) -> None:

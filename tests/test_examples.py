@@ -12,7 +12,7 @@ import pytest
 
 import dpsvm
 
-EXTRAS = {"mpi4py", "nvflare", "matplotlib", "rich", "dp_accounting"}
+EXTRAS = {"mpi4py", "nvflare", "matplotlib", "rich", "dp_accounting", "private_set_intersection"}
 COMPILED = {"dpsvm._core", "dpsvm._files"}
 SCRIPTS = {"dpsvm.__main__"}  # modules that do their work when they are imported
 

@@ -29,7 +29,7 @@ def frame(header: Any, rest: bytes = b"") -> bytes:
 def content(**changes: Any) -> bytes:
     """A frame of a ready message with something else in some places."""
     names = ("version", "run", "round", "kind", "scalars", "names")
-    values = {**dict(zip(names, [1, "r", 0, "ready", {}, []], strict=True)), **changes}
+    values = {**dict(zip(names, [2, "r", 0, "ready", {}, []], strict=True)), **changes}
     return frame({"content": list(values.values()), "arrays": []})
 
 
@@ -89,7 +89,9 @@ def test_what_leaves_a_party_is_a_list_of_its_own() -> None:
     leaving = {name for kind in FROM_PARTY for name in FIELDS[kind]}
     assert leaving == {
         *("version", "job", "party", "rows", "columns", "ids", "held", "budget"),
-        *("prediction", "weights", "choice", "sketch", "score", "reason"),
+        *("ledger", "head", "seen_ledgers", "seen_heads"),
+        *("key", "signature", "words", "prediction", "squares", "weights", "choice", "sketch"),
+        *("reason", "own", "twice", "blinded", "samples"),
     }
 
 
@@ -203,8 +205,8 @@ def test_other_types_are_not_unpacked(described: Any) -> None:
         (frame('{"content": NaN, "arrays": []}'), "the header holds NaN"),
         (frame('{"content": ' + "1" * 5000 + ', "arrays": []}'), "the header is no JSON"),
         (frame({"content": 0, "arrays": []}, b"left"), "4 bytes are left over"),
-        (content(version=2), "of version 1 is needed, got 2"),
-        (content(version=True), "of version 1 is needed, got True"),
+        (content(version=1), "of version 2 is needed, got 1"),
+        (content(version=True), "of version 2 is needed, got True"),
         (content(kind="pickle"), "no message of kind 'pickle'"),
         (content(kind=["ready"]), "no message of kind"),
         (content(scalars=[]), "hold no message"),
@@ -220,7 +222,7 @@ def test_what_is_no_message_is_refused(data: bytes, reason: str) -> None:
 def test_arrays_are_named_once_and_in_order() -> None:
     numbers = {"arrays": [["f8", [1]], ["f8", [1]]]}
     for names in (["price", "price"], ["rho", "price"]):
-        header = {"content": [1, "r", 0, "price", {}, names], **numbers}
+        header = {"content": [2, "r", 0, "price", {}, names], **numbers}
         with pytest.raises(MessageError, match="named once each, in order"):
             Message.decode(frame(header, bytes(16)))
 
@@ -237,7 +239,7 @@ def test_damaged_messages_are_messages_or_refused() -> None:
 @pytest.mark.parametrize("kind", ["greet", "rehearse"])
 def test_what_comes_before_a_run_belongs_to_no_round(kind: str, tmp_path: Path) -> None:
     [party, *_], _ = sites.make_problem(tmp_path / "sites", "sharing").make()
-    terms = {"greet": {"version": 1, "job": party.job.digest}, "rehearse": {"rows": 24}}
+    terms = {"greet": {"version": 2, "job": party.job.digest}, "rehearse": {"rows": 24}}
     sizes = {"greet": {}, "rehearse": {"sizes": np.array([3, 3, 3])}}
     asked = [Message("trial", number, kind, sizes[kind], terms[kind]) for number in (-1, 0)]
     assert party.handle(asked[0]).kind == {"greet": "hello", "rehearse": "ready"}[kind]

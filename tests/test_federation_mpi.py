@@ -51,12 +51,13 @@ class Thread(MpiRunner):
 
     def __init__(self, rank: int, boxes: list[list[Queue[tuple[int, bytes]]]]) -> None:
         self.rank, self.size, self._boxes = rank, len(boxes), boxes
-        self._phase = no_phase
+        self._phase, self.lost = no_phase, set()
 
-    def send(self, rank: int, data: bytes, tag: int = 1) -> None:
+    def send(self, rank: int, data: bytes, tag: int = 1, **_: Any) -> bool:
         self._boxes[rank][self.rank].put((tag, data))
+        return True
 
-    def receive(self, rank: int) -> tuple[int, bytes]:
+    def receive(self, rank: int, *_: Any) -> tuple[int, bytes]:
         return self._boxes[self.rank][rank].get(timeout=20)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from benches import report_of
 
+from bench.federation.sites import approve_all
 from dpsvm.federation import (
     Coordinator,
     InProcessRunner,
@@ -23,8 +25,8 @@ from dpsvm.federation import (
 )
 from dpsvm.federation.nvflare_export import CONTROLLER, EXECUTOR, TASK, export
 
-JOB = Job("heart-1", "sharing", ("clinic", "lab"), "clinic", {"rounds": 3}, ids=False)
-GREET = {"version": 1, "job": JOB.digest}
+JOB = Job("heart-1", "sharing", ("clinic", "lab"), "clinic", {"rounds": 3}, ids=False, sums="open")
+GREET = {"version": 2, "job": JOB.digest}
 
 there = find_spec("nvflare") is not None
 nvflare: Any = import_module("dpsvm.federation.nvflare") if there else None
@@ -106,9 +108,10 @@ class Place:
         (folder / "local").mkdir()
         (folder / "local" / "dpsvm.toml").write_text('site = "../site.toml"')
         (folder / "site.toml").write_text(
-            'name = "lab"\nstate = "state"\n[data]\nfile = "lab.csv"\n'
-            '[budget]\nledger = "ledger.json"\n'
+            'name = "lab"\nstate = "state"\nallow = "not private"\n[data]\nfile = "lab.csv"\n'
+            '[consent]\napprover = "approver.pub"\n[budget]\nledger = "ledger.json"\n'
         )
+        approve_all(JOB, [folder / "site.toml"])
         (folder / "lab.csv").write_text("crp\n0.5\n-0.5\n")
         context = FLContext()
         for method in ("get_engine", "get_workspace"):
@@ -165,11 +168,25 @@ def test_what_is_wrong_at_a_site_is_told_without_its_files(
     assert lost.text("reason").startswith("no such ledger")
     assert str(tmp_path / "ledger.json") in caplog.text
     budget(tmp_path)
-    (tmp_path / "lab.csv").write_text("crp\nsecret\n")
+    (tmp_path / "lab.csv").write_text("crp\nsecret,1\n")
     assert place.greet().text("reason") == "lab cannot take part: its own log says why"
-    assert "'secret'" in caplog.text
+    assert "lab.csv: line 2: 2 fields" in caplog.text
     (tmp_path / "local" / "dpsvm.toml").unlink()
     assert place.greet().text("reason") == "lab cannot take part: its own log says why"
+
+
+@needs_nvflare
+def test_a_job_that_nobody_approved_is_refused_and_noted(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    budget(tmp_path)
+    for path in (tmp_path / "state" / "consents").iterdir():
+        path.unlink()
+    told = place.greet()
+    assert told.kind == "refusal"
+    assert told.text("reason") == "lab has not approved these terms of run heart-1"
+    [line] = (tmp_path / "state" / "journal.jsonl").read_text().splitlines()
+    assert "has not approved these terms" in json.loads(line)["refused"]
+    assert not (tmp_path / "state" / "party").exists()
 
 
 @needs_nvflare
@@ -250,6 +267,20 @@ def test_a_delivery_names_who_did_not_answer(tmp_path: Path) -> None:
 
 
 @needs_nvflare
+def test_an_admin_is_told_who_is_awaited(tmp_path: Path) -> None:
+    from nvflare.apis.fl_context import FLContext
+    from nvflare.widgets.info_collector import GroupInfoCollector, InfoCollector
+
+    one, told, context = controller({}, reply_timeout=0.1), GroupInfoCollector(), FLContext()
+    one._deliver(tmp_path / "log", Signal(), None, {"b": Message("r", 4, "ask")})
+    context.set_prop(InfoCollector.CTX_KEY_STATS_COLLECTOR, told, sticky=False)
+    one.handle_event(InfoCollector.EVENT_TYPE_GET_STATS, context)
+    number, awaited, seconds = told.info["dpsvm"]["asked"]
+    assert (number, awaited) == (4, ["b"])
+    assert seconds >= 0.1
+
+
+@needs_nvflare
 def test_an_aborted_job_waits_for_nobody(tmp_path: Path) -> None:
     signal = Signal()
     signal.triggered = True
@@ -262,4 +293,7 @@ def test_an_aborted_job_waits_for_nobody(tmp_path: Path) -> None:
 def test_a_run_over_mutual_tls_has_the_bytes_of_one_process() -> None:
     report = report_of("federation/federation_nvflare.py", "--quick")
     assert "same bytes as in-process: 1 of 1" in report
-    assert "no process is left when the federation has stopped  0 left  yes" in report
+    if find_spec("private_set_intersection") is not None:
+        assert re.search("every site keeps the ids that are common +54 of 60 +yes", report)
+        assert re.search(r"sharing, aligned +\d+( +yes){4}", report)
+    assert re.search("no process is left when the federation has stopped +0 left +yes", report)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from bench.federation.sites import approve_all
 from dpsvm.federation import (
     Job,
     MemoryStore,
@@ -199,10 +200,11 @@ def test_libsvm_text_is_cut_by_index() -> None:
     ("content", "told"),
     [
         ({"id": "patient"}, "LIBSVM text has no named columns for id and label"),
-        ({"columns": ["age"]}, r"pairs \[first, last\] from 1 to 4, got 'age'"),
-        ({"columns": [[0, 2]]}, r"pairs \[first, last\] from 1 to 4, got \[0, 2\]"),
+        ({"columns": ["age"]}, r"pairs \[first, last\] from 1 on, got 'age'"),
+        ({"columns": [[0, 2]]}, r"pairs \[first, last\] from 1 on, got \[0, 2\]"),
+        ({"columns": [[0, 2]], "n_features": 4}, r"from 1 to 4, got \[0, 2\]"),
         ({"columns": [[3, 2]]}, r"got \[3, 2\]"),
-        ({"columns": [[3, 5]]}, r"got \[3, 5\]"),
+        ({"columns": [[3, 5]], "n_features": 4}, r"got \[3, 5\]"),
         ({"columns": [[1, 3], [2, 4]]}, "columns overlap"),
         ({"n_features": 2}, "lab.txt"),
         ({"rows": [9, 1]}, r"the file has no rows among rows = \[9, 1\]"),
@@ -223,8 +225,9 @@ def test_libsvm_text_that_does_not_fit_is_refused(content: dict[str, Any], told:
         ({"columns": ["age", "age"]}, "columns names one twice"),
         ({"id": 1}, "id must be a column's name"),
         ({"label": ["a"]}, "label must be a column's name"),
-        ({"n_features": 0}, "n_features must be a whole number from 1"),
-        ({"n_features": True}, "n_features must be a whole number from 1"),
+        ({"n_features": 0}, "n_features must be a whole number to 67108864"),
+        ({"n_features": 2**40}, "n_features must be a whole number to 67108864"),
+        ({"n_features": True}, "n_features must be a whole number to 67108864"),
         ({"rows": [1]}, r"rows must be \[first, k\]"),
         ({"rows": [0, 0]}, r"rows must be \[first, k\]"),
         ({"rows": [-1, 1]}, r"rows must be \[first, k\]"),
@@ -249,12 +252,17 @@ def full_site(**data: Any) -> SiteConfig:
     salt.write_text("a salt of sixteen characters or more")
     content = {"file": "lab.csv", "id": "patient", "label": "state", "salt_file": str(salt)} | data
     lines = [f"{name} = {json.dumps(value)}" for name, value in content.items()]
-    return site("\n".join(['name = "lab"', 'state = "state"', "[data]", *lines]))
+    head = ['name = "lab"', 'state = "state"', 'allow = "not private"']
+    consent = ["[consent]", 'approver = "approver.pub"']
+    return site("\n".join([*head, *consent, "[data]", *lines]))
+
+
+OPEN = "name = 'lab'\nstate = 's'\nallow = 'not private'"
 
 
 def job(**more: Any) -> Job:
     terms = {"run": "r", "algorithm": "sharing", "parties": ("lab",), "label_owner": "lab"}
-    return Job(**(terms | more))
+    return Job(**(terms | {"sums": "open"} | more))
 
 
 def test_paths_are_relative_to_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -268,10 +276,10 @@ def test_paths_are_relative_to_the_file(tmp_path: Path, monkeypatch: pytest.Monk
 def test_the_owner_has_labels_and_rows_and_no_columns() -> None:
     owner = full_site().owner(job())
     assert (owner.rows, owner.columns, owner.features) == (3, 0, None)
-    assert owner.labels.tolist() == ["well", "ill", "ill"]
+    assert owner.open().labels.tolist() == ["well", "ill", "ill"]
     member = full_site().member(job())
     assert (member.rows, member.columns, member.features) == (3, 2, ("age", "bmi"))
-    assert member.labels is None
+    assert member.open().labels is None
     assert member.digest() == owner.digest() == digest_of(("p1", "p2", "p3"), full_site().salt)
 
 
@@ -297,13 +305,18 @@ def test_a_site_file_is_checked(text: str, told: str) -> None:
 
 
 def test_a_site_can_refuse_all_that_is_not_private() -> None:
-    text = "name = 'lab'\nstate = 's'\nprivate = true\n[data]\nfile = 'lab.csv'\nlabel = 'state'"
+    text = "name = 'lab'\nstate = 's'\n[data]\nfile = 'lab.csv'\nlabel = 'state'"
     member = site(text + "\ncolumns = ['age']").site(job(ids=False), labels=False)
     party = Party(job(ids=False), member, MemoryStore())
     begin = Message("r", 0, "begin", {"sizes": np.array([1])}, {"rows": 3})
     assert party.handle(begin).text("reason") == "lab takes part in private runs only"
-    with pytest.raises(ValueError, match="private must be true or false, got 'yes'"):
-        site("name = 'lab'\nstate = 's'\nprivate = 'yes'")
+    missing = r"lab takes part in private runs only, and has no \[bounds\] and no ledger"
+    with pytest.raises(Refusal, match=missing):
+        site(text).member(job(ids=False))
+    with pytest.raises(ValueError, match="allow can be 'not private' only, got 'all'"):
+        site("name = 'lab'\nstate = 's'\nallow = 'all'")
+    with pytest.raises(ValueError, match=r"'private' is gone: .* allow = 'not private'"):
+        site("name = 'lab'\nstate = 's'\nprivate = true")
 
 
 def test_ids_without_a_salt_are_refused() -> None:
@@ -326,7 +339,7 @@ def test_a_salt_is_long_and_stays_out_of_the_settings() -> None:
 
 def test_what_a_job_asks_of_a_site_must_be_there() -> None:
     with pytest.raises(Refusal, match=r"lab has no \[data\]"):
-        site("name = 'lab'\nstate = 's'").member(job())
+        site(OPEN).member(job())
     keep_model({"weights": [1.0, 2.0], "features": ["age", "bmi"]})
     prediction = job(algorithm="predict", settings={"model": "old"})
     with pytest.raises(Refusal, match=r"lab has no \[predict\]"):
@@ -335,7 +348,7 @@ def test_what_a_job_asks_of_a_site_must_be_there() -> None:
         full_site().member(job(parties=("a", "b"), label_owner="a"))
     with pytest.raises(Refusal, match="is coordinated by its label owner other"):
         full_site().owner(job(label_owner="other"))
-    text = "name = 'lab'\nstate = 's'\n[data]\nfile = 'lab.csv'\ncolumns = ['age']\nlabel = 'state'"
+    text = OPEN + "\n[data]\nfile = 'lab.csv'\ncolumns = ['age']\nlabel = 'state'"
     with pytest.raises(Refusal, match="lab has no sample ids"):
         site(text).member(job())
     assert site(text).member(job(ids=False)).ids is None
@@ -376,7 +389,7 @@ def test_new_samples_are_read_in_the_columns_of_the_model() -> None:
         file.write("\n[predict]\nfile = 'new.csv'\n")
     prediction = job(algorithm="predict", settings={"model": "old"})
     found = SiteConfig.load("site.toml").member(prediction)
-    assert found.table.tolist() == [[2, 1]]
+    assert found.open().table.tolist() == [[2, 1]]
     assert found.model["weights"] == [1.0, 2.0]
 
 
@@ -388,7 +401,7 @@ def test_new_samples_of_libsvm_text_must_have_the_models_columns() -> None:
     with pytest.raises(Refusal, match="the columns are not those of the model"):
         site(text.format("")).member(prediction)
     found = site(text.format("n_features = 6\ncolumns = [[1, 4]]\n")).member(prediction)
-    assert found.table.toarray().tolist() == [[1, 0, 0, 0]]
+    assert found.open().table.toarray().tolist() == [[1, 0, 0, 0]]
 
 
 def test_a_site_that_is_refused_lets_go_of_its_run() -> None:
@@ -398,6 +411,7 @@ def test_a_site_that_is_refused_lets_go_of_its_run() -> None:
     full_site()
     with open("site.toml", "a") as file:
         file.write("\n[budget]\nledger = 'ledger'\n")
+    approve_all(job(), ["site.toml"])
     kept = []
     for _ in range(2):  # not "another process has this run"
         with pytest.raises(StoreError, match="its snapshot is lost") as caught:

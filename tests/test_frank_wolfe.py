@@ -40,7 +40,6 @@ from dpsvm.frank_wolfe import (
     enumerated_curvature,
     expected_curvature,
     minimize,
-    minimize_blocks,
     product_of_balls,
     uniform_serial,
 )
@@ -55,6 +54,12 @@ SETS = [
     Product([L1Ball(2, 1.0), L2Ball(3, 2.0), Simplex(2)]),
     product_of_balls([2, 3], [0.5, 2.0]),
 ]
+
+
+def minimize_blocks(f: Any, domain: Any, sampling: Any, **settings: Any) -> Any:
+    run = {name: settings.pop(name) for name in ("x0", "callback") if name in settings}
+    solver = BlockCoordinateFrankWolfe(domain=domain, sampling=sampling, **settings)
+    return solver.minimize(f, **run)
 
 
 @pytest.mark.parametrize("domain", SETS, ids=lambda one: type(one).__name__)

@@ -125,6 +125,7 @@ def test_a_link_to_a_ledger_is_the_same_budget(tmp_path: Path) -> None:
     assert BudgetAccountant(path=tmp_path / "ledger").remaining() == 0.5
     assert not (tmp_path / "link.lock").exists()
     (tmp_path / "other").hardlink_to(tmp_path / "ledger")
+    (tmp_path / "other.key").hardlink_to(tmp_path / "ledger.key")
     with pytest.raises(BudgetError, match="must have one name"):
         BudgetAccountant(path=tmp_path / "other").spend(0.5)
 
@@ -211,14 +212,26 @@ def test_a_ledger_is_begun_only_when_asked_to(tmp_path: Path) -> None:
         (lambda text: text.replace("Pure", "Puree"), "'Puree' is no kind of charge"),
         (lambda text: text.replace('"epsilon": 0.5', '"epsilon": -0.5'), "got -0.5"),
         (lambda text: text.replace('"delta"', '"gamma"'), "'delta' is missing"),
-        (lambda text: text.replace("version 1", "version 9"), "its format is"),
+        (lambda text: text.replace("version 2", "version 9"), "its format is"),
+        (lambda text: text.replace('"rounds": 0', '"rounds": false'), "got False"),
+        (lambda text: text.replace('"time": "2', '"time": "x'), "does not match format"),
+        (lambda text: text.replace('"job": ""', '"job": []'), "job must be a text, got []"),
+        (lambda text: text.replace('"kind"', '"sort"'), "'kind' is missing"),
+        (lambda text: text.replace("0.5", "1" * 400), "got 1111"),
+        (lambda text: text.replace('"charges"', '"payments"'), "'charges' is missing"),
+        (lambda text: text.replace('"epsilon": 1.0', '"epsilon": 9.0'), "something changed it"),
+        (lambda text: text.replace('"epsilon": 1.0', '"epsilon": 1.00'), "something changed it"),
+        (lambda text: text.replace("\n", "\r\n"), "something changed it"),
+        (lambda text: text + "\n", "something changed it"),
+        (lambda text: "[" * 100_000, "not a privacy ledger"),
+        (lambda text: "", "not a privacy ledger"),
         (lambda text: "[]", "not a privacy ledger"),
     ],
 )
 def test_a_damaged_ledger_is_refused_by_name(tmp_path: Path, change: Any, reason: str) -> None:
     path = tmp_path / "ledger.json"
     BudgetAccountant(1.0, path=path, create=True).spend(0.5)
-    path.write_text(change(path.read_text()))
+    path.write_bytes(change(path.read_text()).encode())
     with pytest.raises(ValueError, match=r"ledger.json: not a privacy ledger") as caught:
         BudgetAccountant(path=path)
     assert reason in str(caught.value)

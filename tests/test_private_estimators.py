@@ -15,8 +15,15 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import make_blobs, make_circles
 from sklearn.exceptions import NotFittedError
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    HalvingGridSearchCV,
+    RandomizedSearchCV,
+    cross_val_score,
+)
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 
@@ -588,3 +595,29 @@ def test_noise_from_a_seed_is_said_where_the_guarantee_is(blobs: Any) -> None:
     assert "for experiments only" in seeded.privacy_report_["guarantee"]
     fresh = PrivateSVC(**PUBLIC).fit(*blobs)
     assert fresh.privacy_report_["guarantee"] == str(fresh.privacy_guarantee_)
+
+
+CANDIDATES = {"C": [0.01, 0.02]}
+SEARCHES: dict[str, Any] = {
+    "grid": lambda model: GridSearchCV(model, CANDIDATES, cv=2),
+    "random": lambda model: RandomizedSearchCV(model, CANDIDATES, n_iter=2, cv=2),
+    "halving": lambda model: HalvingGridSearchCV(model, CANDIDATES, cv=2, min_resources=20),
+    "pipeline": lambda model: GridSearchCV(
+        make_pipeline(Normalizer(), model), {"privatesvc__C": [0.01, 0.02]}, cv=2
+    ),
+    "one against the rest": lambda model: GridSearchCV(
+        OneVsRestClassifier(model), {"estimator__C": [0.01, 0.02]}, cv=2
+    ),
+}
+
+
+@pytest.mark.parametrize("make", SEARCHES.values(), ids=SEARCHES)
+def test_every_search_is_warned_of_once_each_time_it_is_fitted(make: Any) -> None:
+    X, y = make_blobs(60, centers=2, n_features=2, center_box=(-1, 1), random_state=0)
+    search = make(PrivateSVC(**PUBLIC))
+    for _ in range(2):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            search.fit(X, y)
+        told = [one for one in caught if "winner on validation rows" in str(one.message)]
+        assert [one.filename for one in told] == [__file__]

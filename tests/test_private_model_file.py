@@ -283,6 +283,17 @@ def reported(name, value):
     return lambda document: document["report"].update({name: value})
 
 
+def assert_refused_for(damage: Any, reason: str, path: Path) -> None:
+    """A file that is damaged is refused in words that name it."""
+    document = json.loads(path.read_text())
+    damage(document)
+    path.write_text(json.dumps(document))
+    with pytest.raises(ValueError, match="not a private model") as caught:
+        load_private(path)
+    assert str(caught.value).startswith(f"{path}: not a private model: ")
+    assert reason in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
@@ -324,13 +335,7 @@ def test_a_malformed_json_model_is_an_error_with_file_and_reason(
 ) -> None:
     path = tmp_path / "m.json"
     save_private(fitted(2, **RBF), path)
-    document = json.loads(path.read_text())
-    damage(document)
-    path.write_text(json.dumps(document))
-    with pytest.raises(ValueError, match="not a private model") as caught:
-        load_private(path)
-    assert str(caught.value).startswith(f"{path}: not a private model: ")
-    assert reason in str(caught.value)
+    assert_refused_for(damage, reason, path)
 
 
 @pytest.mark.parametrize(
@@ -359,13 +364,7 @@ def test_a_malformed_model_of_another_family_is_no_less_of_an_error(
     settings = {"graph": "path", "n_nodes": 2, "rounds": 2, "classes": [0, 1]}
     settings |= {"privacy": "objective", "epsilon": 9.0}
     save_private(NetworkADMM(**settings).fit(X / 100.0, y), path)
-    document = json.loads(path.read_text())
-    damage(document)
-    path.write_text(json.dumps(document))
-    with pytest.raises(ValueError, match="not a private model") as caught:
-        load_private(path)
-    assert str(caught.value).startswith(f"{path}: not a private model: ")
-    assert reason in str(caught.value)
+    assert_refused_for(damage, reason, path)
 
 
 def test_a_model_that_is_not_private_or_not_finite_is_refused(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 
 import dpsvm._renamed
 from dpsvm.admm import MADMM, NetworkADMM, SharingADMMClassifier, SharingADMMRegressor
@@ -39,6 +40,22 @@ def test_a_keyword_that_is_gone_names_the_one_that_it_is_called_now(
 ) -> None:
     with pytest.raises(ValueError, match=f"{old!r} is called {new!r} now"):
         kind(**{old: 1})
+
+
+@pytest.mark.parametrize(("kind", "old", "new"), GONE)
+def test_a_parameter_that_is_gone_cannot_be_set(kind: Any, old: str, new: str) -> None:
+    with pytest.raises(ValueError, match=f"{old!r} is called {new!r} now"):
+        kind().set_params(**{old: 1})
+    search = GridSearchCV(kind(), {old: [1]}, error_score="raise", cv=2)
+    with pytest.raises(ValueError, match=f"{old!r} is called {new!r} now"):
+        search.fit([[0.0], [1.0]] * 4, [0, 1] * 4)
+    assert kind().set_params(**{new: 1}).get_params()[new] == 1
+
+
+@pytest.mark.parametrize("kind", [SharingADMMClassifier, NetworkADMM])
+def test_a_loss_that_is_gone(kind: Any) -> None:
+    with pytest.raises(ValueError, match="'smooth-hinge' is called 'huber' now"):
+        kind(loss="smooth-hinge").fit([[0.0], [1.0]] * 4, [0, 1] * 4)
 
 
 @pytest.mark.parametrize(
@@ -84,6 +101,8 @@ def test_a_bound_of_a_site_that_is_gone(tmp_path: Path) -> None:
         (["network", "--eta", "1", "train"], "--eta is called --rho now"),
         (["network", "--iterations", "9", "train"], "--iterations is called --rounds now"),
         (["lasso", "--eta", "1", "train"], "--eta is called --radius now"),
+        (["vertical", "--loss", "smooth-hinge", "train"], "'smooth-hinge' is called 'huber' now"),
+        (["network", "--loss=smooth-hinge", "train"], "'smooth-hinge' is called 'huber' now"),
     ],
 )
 def test_a_flag_that_is_gone(

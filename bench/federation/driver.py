@@ -45,12 +45,12 @@ class Told(MpiRunner):
 
     log: Log
 
-    def send(self, rank: int, data: bytes, tag: int = 1) -> None:
+    def send(self, rank: int, data: bytes, tag: int = 1, **more: float) -> bool:
         if tag == 1:
             sent = Message.decode(data)
             digest = hashlib.sha256(data).hexdigest()
             self.log.add(round=sent.round, kind=sent.kind, to=rank, digest=digest)
-        super().send(rank, data, tag)
+        return super().send(rank, data, tag, **more)
 
 
 class Death:

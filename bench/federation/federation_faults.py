@@ -38,12 +38,18 @@ PHASES = {
         "after draw",
         "during snapshot",
         "after snapshot",
+        "before reserve",
+        "after reserve",
         "before charge",
         "after charge",
         "before send",
         "after send",
     ),
     "coordinator": (
+        "before reserve",
+        "after reserve",
+        "before charge",
+        "after charge",
         "before gather",
         "after gather",
         "during snapshot",
@@ -88,7 +94,7 @@ class Log:
             for line in map(json.loads, path.read_text().splitlines()):
                 if "phase" in line:
                     found.phases[int(path.name), line["phase"]] += 1
-                elif line.get("round", -1) >= 0:  # hellos tell what was spent so far
+                elif line.get("round", -1) >= 1:  # before, sites tell what their ledgers hold
                     way = int(path.name), line["to"], line["round"]
                     found.sent.setdefault(way, set()).add(line["digest"])
         return found
@@ -173,6 +179,7 @@ def draw_trials(
         (algorithm, role, phase)
         for algorithm, (role, phases) in itertools.product(wanted, PHASES.items())
         for phase in phases
+        if any(wanted[algorithm].log.phases[rank, phase] for rank in _ranks(role))
     ]
     places: list[int] = []
     while len(places) < count:
@@ -183,15 +190,21 @@ def draw_trials(
         kills = [_drawn(role, phase, wanted[algorithm].log, random)]
         if random.random() < TWICE:
             role = str(random.choice(list(PHASES)))
-            phase = str(random.choice(PHASES[role]))
+            known = wanted[algorithm].log.phases
+            there = [one for one in PHASES[role] if known[_ranks(role)[0], one]]
+            phase = str(random.choice(there))
             kills.append(_drawn(role, phase, wanted[algorithm].log, random))
         found.append((algorithm, kills))
     return found
 
 
 def _drawn(role: str, phase: str, log: Log, random: np.random.Generator) -> Kill:
-    rank = 0 if role == "coordinator" else int(random.integers(1, len(PARTIES) + 1))
+    rank = int(random.choice(_ranks(role)))
     return Kill(rank, phase, int(random.integers(1, log.phases[rank, phase] + 1)))
+
+
+def _ranks(role: str) -> range:
+    return range(1) if role == "coordinator" else range(1, len(PARTIES) + 1)
 
 
 def main() -> int:

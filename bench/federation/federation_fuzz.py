@@ -106,12 +106,13 @@ def _recorded(party: Party, parties: list[Party], coordinator: Coordinator) -> l
     """The scenes of a run; it has no ledger any more, so that a scene can be played again."""
     asked: list[Message] = []
     answers: list[bytes] = []
-    stores: list[bytes | None] = []
+    stores: list[tuple[bytes | None, str | None]] = []  # the snapshot, and what was charged
 
     class Recorder(InProcessRunner):
         def deliver(self, messages: Mapping[str, Message]) -> dict[str, Message | None]:
             kept = party.store.path / "snapshot"  # type: ignore[attr-defined]
-            stores.append(kept.read_bytes() if kept.exists() else None)
+            snapshot = kept.read_bytes() if kept.exists() else None
+            stores.append((snapshot, party.store.read("charged")))
             found = super().deliver(messages)
             asked.append(messages[party.site.name])
             answers.append(found[party.site.name].encode())  # type: ignore[union-attr]
@@ -125,11 +126,14 @@ def _recorded(party: Party, parties: list[Party], coordinator: Coordinator) -> l
     for one in (*parties, coordinator):
         one.store.close()
 
-    def maker(kept: bytes | None) -> Callable[[], Party]:
+    def maker(kept: bytes | None, charged: str | None) -> Callable[[], Party]:
         def make() -> Party:
             store = MemoryStore(key, kept)
-            ledger: Any = _Endless(charges, kept is not None)
-            return Party(party.job, replace(party.site, ledger=ledger), store)
+            if charged is not None:
+                store.write("charged", charged)
+            ledger: Any = _Endless(charges, charged is not None)
+            site = replace(party.site, ledger=ledger, state=None, consent=None)
+            return Party(party.job, site, store)
 
         return make
 
@@ -139,12 +143,14 @@ def _recorded(party: Party, parties: list[Party], coordinator: Coordinator) -> l
     for at, kept in list(enumerate(stores))[1:]:
         questions = [asked[at], asked[at - 1], *others]
         frames = tuple(message.encode() for message in questions)
-        found.append(Scene(maker(kept), frames, answers[at]))
+        found.append(Scene(maker(*kept), frames, answers[at]))
     return found
 
 
 class _Endless:
     """A ledger of a run that was charged, or was not yet: charges are forgotten."""
+
+    reservations, count = (), 0
 
     def __init__(self, charges: tuple[Charge, ...], paid: bool) -> None:
         self._charges, self._paid = charges, paid
@@ -156,8 +162,14 @@ class _Endless:
     def check(self, *_: Any, **__: Any) -> None:
         """It fits."""
 
-    def spend(self, *_: Any, **__: Any) -> None:
+    def reserve(self, *_: Any, **__: Any) -> str:
+        return "reserved"
+
+    def commit(self, _: str) -> None:
         self._paid = True
+
+    def head(self, _: int | None = None) -> str:
+        return ""
 
     def remaining(self) -> float:
         return 1.0

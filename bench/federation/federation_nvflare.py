@@ -4,9 +4,10 @@
 
 A server and three sites as processes of their own, with provisioned mutual TLS on loopback. Private
 runs of all three algorithms, whose noise keys are given, are compared with the same runs in one
-process: every answer, every charge, and every file that sites keep. Then a site's job is killed and
-the run resumed, and jobs that must be refused are submitted. At last a run with 32,768 rows at each
-of the sites is timed.
+process: every answer, every charge, and every file that sites keep. Where openmined-psi is
+installed, sites align their samples and train on those that are common. Then a site's job is killed
+and the run resumed, and jobs that must be refused are submitted. The keys of all are made apart
+(--quick: in one place). At last a run with 32,768 rows at each of the sites is timed.
 
 Writes results/federation_nvflare.json and .md. Exit code 1 if anything is not as it must be.
 """
@@ -19,12 +20,14 @@ import os
 import shutil
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -36,13 +39,23 @@ import psutil
 from threadpoolctl import threadpool_limits
 
 from bench.common import Table, arguments, child_environment, note, run, version_of, write_results
-from bench.federation.sites import OWNER, PARTIES, PROBLEMS, Problem, make_problem
+from bench.federation.sites import (
+    OWNER,
+    PARTIES,
+    PROBLEMS,
+    Problem,
+    alignment_of,
+    make_problem,
+    with_ids,
+)
 from dpsvm.federation import InProcessRunner, Job, Message
 from dpsvm.federation.nvflare_export import TERMS, export
-from dpsvm.federation.nvflare_runner import Federation, NVFlareRunner, Outcome, point, provision
+from dpsvm.federation.nvflare_kits import assemble, point, provision, request, sign
+from dpsvm.federation.nvflare_runner import Federation, NVFlareRunner, Outcome
 
 VICTIM = "lab"
 KILL_ROUNDS, KILL_AFTER = 40, 6
+ALIGNED = 60
 SPEED_ROWS, SPEED_ROUNDS, BAR = 32_768, 20, 0.5
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 LIMIT = 180.0  # seconds after which a job counts as hanging
@@ -78,6 +91,7 @@ class World:
     def problem(self, name: str, algorithm: str, *more: Any, **options: Any) -> Problem:
         """New sites, which the kits are told of."""
         found = make_problem(self.folder / name, algorithm, *more, **options)
+        assert self.federation.kits.server is not None
         point(self.federation.kits.server, found.site_file(OWNER))
         for party, kit in self.federation.kits.sites.items():
             point(kit, found.site_file(party))
@@ -100,6 +114,7 @@ class World:
 
     def deliveries(self) -> int:
         """How many there were in the job that is running."""
+        assert self.federation.kits.server is not None
         logs = list(self.federation.kits.server.glob("*/deliveries.jsonl"))
         return len(logs[0].read_text().splitlines()) if logs else 0
 
@@ -227,20 +242,9 @@ def stopped(what: str, outcome: Outcome, told: str, *more: bool) -> list[object]
 def misaligned(world: World) -> list[object]:
     """A row: two samples have changed places."""
     note("misaligned ids")
-    problem = world.problem("ids", "sharing")
-    for party in PARTIES:
-        home = problem.folder / party
-        header, *lines = (home / "data.csv").read_text().splitlines()
-        ids = [f"p{number:03d}" for number in range(len(lines))]
-        if party == VICTIM:
-            ids[3] = "p999"
-        table = [f"{one},{line}" for one, line in zip(ids, lines, strict=True)]
-        (home / "data.csv").write_text("\n".join([f"id,{header}", *table, ""]))
-        (home / "salt.txt").write_text("a salt of the three sites\n")
-        site = home / "site.toml"
-        keys = '[data]\nid = "id"\nsalt_file = "salt.txt"\n'
-        site.write_text(site.read_text().replace("[data]\n", keys))
-    outcome = world.run(replace(problem.job, ids=True))
+    rows = {party: range(party == VICTIM, 23 + (party == VICTIM)) for party in PARTIES}
+    problem = with_ids(world.problem("ids", "sharing"), rows)
+    outcome = world.run(problem.job)
     told = f"the sample ids of {VICTIM} are not those of {OWNER}"
     return stopped(
         "misaligned ids are refused, with the reason at the coordinator and at the sites",
@@ -249,6 +253,44 @@ def misaligned(world: World) -> list[object]:
         *(world.logged(party, f"the run was stopped: {told}") for party in PARTIES),
         not any(problem.charges().values()),
     )
+
+
+def aligned(world: World) -> tuple[list[object], list[object]]:
+    """Rows: sites with nine tenths of their samples in common align them, and train on those.
+
+    The first is of the contract, the second of what is the same as in one process, on data that
+    were aligned beforehand: of files the models, since snapshots hold the terms.
+    """
+    note("aligned ids")
+    common = [row for row in range(ALIGNED) if row % 10 != 3]
+    plain = make_problem(world.folder / "align-plain", "sharing", rows=ALIGNED)
+    plain = with_ids(plain, dict.fromkeys(PARTIES, common))
+    expected = in_process(plain)
+    problem = world.problem("align", "sharing", rows=ALIGNED)
+    lacks = {party: range(3 + 10 * place, ALIGNED, 30) for place, party in enumerate(PARTIES)}
+    rows = {party: sorted({*range(ALIGNED)} - {*lacks[party]}, reverse=True) for party in PARTIES}
+    problem = with_ids(problem, rows, alignment="ids-1")
+    found = world.run(alignment_of(problem).job)
+    paths = [problem.folder / party / "state" / "alignments" / "ids-1" for party in PARTIES]
+    files = {path.read_text() if path.is_file() else str(path) for path in paths}
+    told = json.loads(found.result or "{}").get("samples")
+    fine = yes(told == len(common) and len(files) == 1)
+    what = ["aligned: every site keeps the ids that are common", f"{told} of {ALIGNED}", fine]
+    outcome = world.run(problem.job)
+    if outcome.ended != "done":
+        note(str(outcome))
+        return what, ["sharing, aligned", 0, "NO", "NO", "NO", "NO"]
+    here, kept = plain.kept(), problem.kept()
+    models = [name for name in here if name.endswith(("model.json", "result.json"))]
+    result = (plain.run_folder(OWNER, "coordinator") / "result.json").read_text()
+    return what, [
+        "sharing, aligned",
+        len(expected),
+        yes(answers_of(outcome) == expected),
+        yes(all(kept.get(one) == here[one] for one in models)),
+        yes(outcome.result == result),
+        yes(problem.charges() == plain.charges()),
+    ]
 
 
 def wrong_run(world: World) -> list[object]:
@@ -351,6 +393,40 @@ def speed(world: World) -> list[object]:
     return [len(PARTIES), SPEED_ROWS, SPEED_ROUNDS, median(rounds), max(rounds), whole]
 
 
+def keys_made_apart(folder: Path, sites: Sequence[Path], port: int) -> list[object]:
+    """Kits by keys that each organisation makes; a row: nobody else has them."""
+    note("each makes its own key")
+    who: dict[str, tuple[Path | None, str | None]] = {"hub": (sites[0], "localhost")}
+    who |= {"admin": (None, None)} | {site.parent.name: (site, None) for site in sites}
+    asked = {
+        name: request(folder / name, site, server=server, port=port)
+        for name, (site, server) in who.items()
+    }
+    signer = folder.with_name("signer")
+    for name, signed in zip(asked, sign(signer, list(asked.values()), port=port), strict=True):
+        assemble(folder / name, signed.file, fingerprint=signed.fingerprint)
+    found = {name: len(list((folder / name).glob("*.key"))) for name in who}
+    theirs = [path.name for path in signer.rglob("*.key")]
+    right = set(found.values()) == {1} and theirs == ["rootCA.key"]
+    return ["keys are made apart, and the signer has its own only", str(theirs), yes(right)]
+
+
+def ended_by_sigterm(folder: Path, environment: dict[str, str]) -> list[object]:
+    """A row: ``dpsvm federation nvflare start`` is told to end."""
+    note("SIGTERM")
+    words = [sys.executable, "-m", "dpsvm", "federation", "nvflare", "start", str(folder)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        told = process.stdout.readline()
+        children = psutil.Process(process.pid).children(recursive=True)
+        process.terminate()
+        process.communicate()
+    _, left = psutil.wait_procs(children, timeout=10)
+    seen = f"exit code {process.returncode}, {len(left)} of {len(children)} processes left"
+    right = "connected" in told and process.returncode == 143 and children and not left
+    return ["SIGTERM ends a federation that was started", seen, yes(bool(right))]
+
+
 def yes(fine: bool) -> str:
     return "yes" if fine else "NO"
 
@@ -376,11 +452,18 @@ def main() -> int:
         folder = Path(place)
         first = make_problem(folder / "first", "sharing")
         sites = [first.site_file(name) for name in PARTIES]
-        provision(folder / "kits", sites, port=free_port())
+        if options.quick:
+            provision(folder / "kits", sites, port=free_port())
+        else:
+            contract.rows.append(keys_made_apart(folder / "kits", sites, free_port()))
         environment = child_environment(**ONE_THREAD)
         with Federation(folder / "kits", environment) as federation:
             world = World(folder, federation, NVFlareRunner(folder / "kits"))
-            for algorithm in list(PROBLEMS)[: 1 if options.quick else None]:
+            can_align = find_spec("private_set_intersection") is not None
+            if can_align:
+                for table, row in zip((contract, same), aligned(world), strict=True):
+                    table.rows.append(row)
+            for algorithm in list(PROBLEMS)[: (0 if can_align else 1) if options.quick else None]:
                 same.rows.append(same_bytes(world, algorithm))
             if not options.quick:
                 contract.rows += killed_and_resumed(world)
@@ -398,9 +481,12 @@ def main() -> int:
             alive = [psutil.Process(one.pid) for one in federation.processes.values()]
             family = [*alive, *(child for one in alive for child in one.children(recursive=True))]
         left = sum(one.is_running() for one in family)
+        sigterm = [] if options.quick else ended_by_sigterm(folder / "kits", environment)
     contract.rows.append(
         ["no process is left when the federation has stopped", f"{left} left", yes(left == 0)]
     )
+    if not options.quick:
+        contract.rows.append(sigterm)
     good = [all(cell != "NO" for cell in row) for row in same.rows]
     kept = [row[-1] == "yes" for row in contract.rows]
     verdicts = [

@@ -113,26 +113,23 @@ def excesses(
     case: Case, sampling: Any, runs: int, steps: int, step: Callable[[int], float] | None = None
 ) -> np.ndarray:
     """f(x_t) - f*, of shape (runs, steps + 1)."""
-    from dpsvm.frank_wolfe import minimize_blocks
+    from dpsvm.frank_wolfe import BlockCoordinateFrankWolfe
 
     if np.all(sampling.marginals == 1.0):
         runs = 1  # nothing is drawn: all runs are the same
-    return np.array(
-        [
-            minimize_blocks(
-                case.f,
-                case.domain,
-                sampling,
-                case.x0,
-                step="diminishing" if step is None else step,
-                max_iter=steps,
-                check_every=0,
-                random_state=seed,
-            ).history["value"]
-            - case.least
-            for seed in range(runs)
-        ]
-    )
+    solvers = [
+        BlockCoordinateFrankWolfe(
+            domain=case.domain,
+            sampling=sampling,
+            step="diminishing" if step is None else step,
+            max_iter=steps,
+            check_every=0,
+            random_state=seed,
+        )
+        for seed in range(runs)
+    ]
+    found = [solver.minimize(case.f, case.x0).history["value"] for solver in solvers]
+    return np.array(found) - case.least
 
 
 def bound_of(case: Case, sampling: Any, steps: int) -> tuple[Any, np.ndarray]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from dpsvm.cli import private_flags
 from dpsvm.cli.machine_flags import CHOICES, KERNEL_FLAGS, NUMBER_FLAGS, table_flag
-from dpsvm.cli.options import Flag, number, one_of, positive, reader, several, whole
-from dpsvm.names import LOSSES, METHODS
+from dpsvm.cli.options import Flag, number, one_of, positive, reader, several, share, whole
 from dpsvm.privacy.audit import CANARIES, NEIGHBOURING
 from dpsvm.svm.selectors import NUMBERS, SELECTORS
 
-_share = number("a number between 0 and 1", lambda value: 0.0 < value < 1.0)
 _delta = number("a number from 0 to below 1", lambda value: 0.0 <= value < 1.0)
 _budgets = [
     f"with {one.name} {NUMBERS[one.budget].flag}" for one in SELECTORS.values() if one.budget
@@ -60,7 +61,7 @@ AUDIT_FLAGS = (
         whole(20),
         default_text="a quarter of --runs, at least 100",
     ),
-    Flag("--confidence", "of the bound", "x", _share, 0.95),
+    Flag("--confidence", "of the bound", "x", share, 0.95),
     Flag(
         "--seed",
         "seed of the whole audit",
@@ -82,6 +83,7 @@ AUDIT_FLAGS = (
         str,
     ),
 )
+_OF_TRAINING = {flag.name: flag for flag in private_flags.PRIVATE_FLAGS}
 MACHINE_FLAGS = (
     *KERNEL_FLAGS,
     table_flag("C", default=None, default_text="1"),
@@ -93,24 +95,10 @@ MACHINE_FLAGS = (
 )
 PRIVATE_FLAGS = (
     Flag("--private", "audit PrivateSVC instead of SVC", default=False),
-    Flag("--epsilon", "its epsilon, which is put to the test", "x", positive),
-    Flag(
-        "--method",
-        "its method",
-        "name",
-        one_of(METHODS),
-        default_text="objective-gaussian",
-        choices=("  " + " ".join(METHODS),),
-    ),
-    Flag(
-        "--loss",
-        "its loss",
-        "name",
-        one_of(LOSSES),
-        default_text="huber",
-        choices=("  " + " ".join(LOSSES),),
-    ),
-    Flag("--data-norm", "public bound on the norm of a row", "x", positive),
+    replace(_OF_TRAINING["epsilon"], meaning="its epsilon, which is put to the test"),
+    replace(_OF_TRAINING["method"], meaning="its method"),
+    _OF_TRAINING["loss"],
+    replace(_OF_TRAINING["data_norm"], meaning="public bound on the norm of a row"),
 )
 OUTPUT_FLAGS = (
     Flag("--json", "write what was found to a JSON file", "file", str),

@@ -1,17 +1,20 @@
-"""``dpsvm budget``: begin a privacy ledger, and see what has been charged to it."""
+"""``dpsvm budget``: begin a privacy ledger, take over an old one, see what was charged to it."""
 
 from __future__ import annotations
 
 import errno
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from textwrap import fill
+from time import time
 from typing import Any
 
 from dpsvm.cli.files import require_folder
 from dpsvm.cli.interrupt import prompt_interrupt
+from dpsvm.cli.layout import WIDTH
 from dpsvm.cli.options import (
     Flag,
     UsageError,
@@ -25,12 +28,15 @@ from dpsvm.cli.options import (
 )
 from dpsvm.cli.wording import in_flags
 from dpsvm.names import NEIGHBOURING
-from dpsvm.privacy.accountant import BudgetAccountant, BudgetError, Ledger
+from dpsvm.privacy.accountant import BudgetAccountant, BudgetError
 from dpsvm.privacy.accounting import epsilon_of
 from dpsvm.privacy.guarantee import Guarantee
+from dpsvm.privacy.ledger import Charge, Ledger, Reservation
+from dpsvm.privacy.ledger_file import LedgerFile
 from dpsvm.privacy.minimiser import CertificateError
 
-_USAGE = "usage: dpsvm budget create [flags] FILE | dpsvm budget show FILE"
+_ACTIONS = ("create", "show", "adopt")
+_USAGE = "usage: dpsvm budget create [flags] FILE | dpsvm budget show|adopt FILE"
 CREATE_FLAGS = (
     Flag("--epsilon", "the budget; required", "x", positive),
     Flag(
@@ -62,8 +68,10 @@ def help_text() -> str:
         "A ledger keeps all releases from one data set within (epsilon, delta): every fit of "
         "dpsvm train --private, dpsvm vertical or network --privacy, or dpsvm lasso --epsilon "
         "with --ledger FILE is charged to it first, and refused if it does not fit. One that "
-        "exists is never begun anew. show prints the budget, what is left of it and every "
-        "charge.",
+        "exists is never begun anew. show prints the budget, what is left of it, every charge "
+        "and open reservation, and the head: the last link of the chain of MACs by which a change "
+        "of the ledger is seen. FILE.key is the key of that chain, for its owner alone; a ledger "
+        "cannot be opened without it. adopt takes over a ledger of version 1, which had no key.",
         ("Flags of create", CREATE_FLAGS),
         ending="The exit code is 0, or 2 for an error.",
     )
@@ -72,10 +80,10 @@ def help_text() -> str:
 def run(arguments: list[str]) -> None:
     """Carry out the command."""
     action, *rest = arguments or [""]
-    if action not in ("create", "show"):
+    if action not in _ACTIONS:
         got = repr(action) if arguments else "nothing"
-        hint = meant(action, ("create", "show"))
-        raise UsageError(f"expected create or show, got {got}{hint} ({_USAGE})")
+        hint = meant(action, _ACTIONS)
+        raise UsageError(f"expected create, show or adopt, got {got}{hint} ({_USAGE})")
     values, operands = parse(rest, CREATE_FLAGS if action == "create" else ())
     path = one_operand(operands, "FILE", _USAGE)
     if action == "create":
@@ -86,7 +94,12 @@ def run(arguments: list[str]) -> None:
             raise FileExistsError(errno.EEXIST, "there is a file already, left as it is", path)
         with in_flags(CREATE_FLAGS):
             BudgetAccountant(**values, path=path, create=True)
-    for line in _lines(_read(path)):
+    else:
+        _require_ledger(path)
+    file = LedgerFile(Path(os.path.realpath(path)))
+    if action == "adopt":
+        file.adopt()
+    for line in _lines(file.read(), file.links(), time()):
         print(line)
 
 
@@ -172,27 +185,48 @@ def _stands(path: str | None, ledger: ChargedLedger | None) -> list[str]:
     return [f"warning: {path}: the charge for this fit stands"]
 
 
-def _read(path: str) -> Ledger:
-    _require_ledger(path)
-    return Ledger.from_json(Path(path).read_text(encoding="utf-8"), path)
-
-
 def _require_ledger(path: str) -> None:
     if not os.path.exists(path):
         reason = "no such ledger; dpsvm budget create begins one"
         raise FileNotFoundError(errno.ENOENT, reason, path)
 
 
-def _lines(ledger: Ledger) -> Iterator[str]:
+def _lines(ledger: Ledger, links: Sequence[str], now: float) -> Iterator[str]:
     """The budget, what is left and the charges: all of it public, none of it from the data."""
-    spent = ledger.spent()
-    yield f"budget     {Guarantee(ledger.epsilon, ledger.delta, ledger.neighbouring)}"
-    yield f"spent      epsilon = {spent:g}"
-    yield f"remaining  epsilon = {max(ledger.epsilon - spent, 0.0):g}"
+    reserved = ledger.open(now)
+    left = max(ledger.epsilon - ledger.used(now), 0.0)
+    yield _fact("budget", str(Guarantee(ledger.epsilon, ledger.delta, ledger.neighbouring)))
+    yield _fact("spent", f"epsilon = {ledger.spent():g}")
+    yield _fact("remaining", f"epsilon = {left:g}")
     if ledger.adaptive:
-        yield "adaptive   the size of a charge may depend on earlier releases"
-    yield f"charges    {len(ledger.charges)}"
+        yield _fact("adaptive", "the size of a charge may depend on earlier releases")
+    yield _fact("charges", str(len(ledger.charges)))
     for number, charge in enumerate(ledger.charges, start=1):
-        alone = epsilon_of([charge.event], ledger.delta)
-        kind = type(charge.event).__name__
-        yield f"{number:>9}  {charge.label or '(no label)'}: {kind}, epsilon = {alone:g} alone"
+        yield _entry(str(number), charge.time or "(no time)", charge, ledger.delta)
+    if reserved:
+        yield _fact("reserved", str(len(reserved)))
+    for one in reserved:
+        yield _entry("", f"until {one.expires}", one, ledger.delta)
+    yield _fact("head", links[len(ledger.charges)])
+
+
+def _fact(label: str, value: str) -> str:
+    return _laid_out(f"{label:<11}", value)
+
+
+def _entry(number: str, when: str, entry: Charge | Reservation, delta: float) -> str:
+    """A charge or reservation: what it is for, and what it would cost alone."""
+    alone = epsilon_of([entry.event], delta)
+    label = entry.label or "(no label)"
+    label = label if label.isprintable() else ascii(label)
+    text = f"{when}  {label}: {type(entry.event).__name__}, epsilon = {alone:g} alone"
+    if entry.job:
+        job = entry.job if entry.job.isprintable() else ascii(entry.job)
+        text += f", {entry.rounds} rounds of job {job}"
+    return _laid_out(f"{number:>9}  ", text)
+
+
+def _laid_out(lead: str, text: str) -> str:
+    """A text behind its lead, in as many lines as it takes."""
+    behind = " " * len(lead)
+    return fill(text, WIDTH, initial_indent=lead, subsequent_indent=behind, break_on_hyphens=False)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dpsvm.cli.files import require_folder
 from dpsvm.cli.layout import line
-from dpsvm.cli.options import Flag, UsageError, help_page, meant, number, one_of, parse, whole
+from dpsvm.cli.options import Flag, UsageError, help_page, meant, one_of, parse, share, whole
 from dpsvm.data import atomic_write, dump_libsvm
 
 Rows = NDArray[np.float64]
@@ -41,7 +41,7 @@ FLAGS = (
         "--split",
         "draw this share of the rows at random for a test file of their own, FILE.t",
         "x",
-        number("a number between 0 and 1", lambda value: 0.0 < value < 1.0),
+        share,
         name="share",
     ),
     Flag("--seed", "of --split, and of the orders of --parties", "n", whole(0), 0),
@@ -58,6 +58,12 @@ FLAGS = (
         "of the columns and the ids, in an order of its own; the first has the labels too",
         "name,...",
         _names,
+    ),
+    Flag(
+        "--missing",
+        "leave this share of the rows out of each table of --parties, other rows of each",
+        "x",
+        share,
     ),
     Flag("--force", "write over files that exist", default=False),
 )
@@ -91,6 +97,8 @@ def run(arguments: list[str]) -> None:
     parties: tuple[str, ...] = values["parties"] or ()
     if parties and len(operands) == 2:
         raise UsageError("--parties names the files: no FILE goes with it")
+    if values["missing"] is not None and not parties:
+        raise UsageError("--missing is of the tables of --parties")
     X, y, columns = _load(name, values["scale"])
     if len(parties) > len(columns):
         raise UsageError(f"--parties: {len(parties)} cannot share {len(columns)} columns")
@@ -107,9 +115,11 @@ def run(arguments: list[str]) -> None:
             print(line(f"{path}{ending}", count))
         for party, own in zip(parties, shares, strict=False):
             file, labels = f"{party}{ending}.csv", y if own[0] == 0 else None
-            _write_table(file, X, labels, columns, own, rng.permutation(rows))
+            there = rng.permutation(rows)[: _left(len(rows), values["missing"])]
+            _write_table(file, X, labels, columns, own, there)
             more = "" if labels is None else " and the labels"
-            print(line(file, f"{count}: {len(own)} columns{more}; the ids are sample"))
+            ids = f"{len(there)} of {count}: {len(own)} columns{more}; the ids are sample"
+            print(line(file, ids.removeprefix(f"{len(rows)} of ")))
 
 
 def _load(name: str, scale: str) -> tuple[Rows, Rows, list[str]]:
@@ -140,6 +150,11 @@ def _parts(n: int, share: float | None, rng: np.random.Generator) -> dict[str, N
     order = rng.permutation(n)
     held_out = min(max(round(share * n), 1), n - 1)
     return {"": np.sort(order[held_out:]), ".t": np.sort(order[:held_out])}
+
+
+def _left(count: int, missing: float | None) -> int:
+    """How many of so many rows a party has."""
+    return count if missing is None else max(round(count * (1.0 - missing)), 1)
 
 
 def _write_table(

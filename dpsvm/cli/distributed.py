@@ -84,7 +84,6 @@ class DistributedCommand(ABC):
     own: ClassVar[tuple[str, ...]] = ()  # flags that are no settings of the estimator
     compared: ClassVar[tuple[str, ...]] = ()  # those of them that the comparison takes
     random: ClassVar[tuple[str, ...]] = ()  # flags that draw numbers without privacy
-    draws_messages: ClassVar[bool] = False  # a picture may be of covered figures alone
     protects: ClassVar[dict[str, str]] = {}  # by relation, where the report does not say
     estimator: Callable[..., Any]  # of settings
     compare: Callable[..., Any]  # a model, fitted to X, y and what is held, with its baselines
@@ -240,12 +239,8 @@ class DistributedCommand(ABC):
         if values[SEED.name] is not None and not drawn:
             flags = " or ".join([asks, *(f"--{name}" for name in self.random)])
             raise UsageError(f"{SEED.spelling} goes with {flags}: nothing else is random")
-        telling = ("more", *(() if self.draws_messages else ("plot",)))
-        for name in telling if private and not values["compare"] else ():
-            if values.get(name):
-                raise UsageError(
-                    f"--{name} with {asks} needs --compare: it shows what no guarantee covers"
-                )
+        if private and values.get("more") and not values["compare"]:
+            raise UsageError(f"--more with {asks} needs --compare: no guarantee covers it")
 
     def _load(
         self, request: Request, path: str, width: int | None

@@ -61,8 +61,6 @@ PARTIES = Flag(
     "K|n,n,...",
     reader(_parties, "a whole number above 0, nor a list of them like 66,57"),
 )
-share = number("a number between 0 and 1, neither included", lambda value: 0.0 < value < 1.0)
-"""A reader of deltas."""
 
 
 def settings_of(estimator: Any, constraints: Table) -> Callable[..., Flag]:

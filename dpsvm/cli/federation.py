@@ -8,19 +8,30 @@ from dpsvm.cli.dispatch import dispatch
 from dpsvm.cli.options import Flag, help_page
 
 SUBCOMMANDS = {
+    "keys": "make the key of a site, and that of its approver",
+    "review": "what a job would have leave a site, and what others can infer",
+    "approve": "sign a site's consent to a job: without one it answers nothing",
+    "revoke": "take a consent back",
     "check": "validate a job and the files of its sites; nothing is run and nothing charged",
+    "align": "find the samples that all sites have, by private set intersection",
     "simulate": "run a job with all of its sites on this machine",
     "resume": "go on with a run that was interrupted",
     "status": "what a site keeps of its runs",
     "predict": "predict new samples with a finished run",
     "run-mpi": "run a job with a process for each site, by mpirun",
-    "nvflare": "run jobs by NVIDIA FLARE: provision, prepare, start, run",
+    "nvflare": "run jobs by NVIDIA FLARE: keys, kits, processes, runs",
     "export-nvflare": "write a job for NVIDIA FLARE",
     "abort": "give up a run at a site",
+    "purge": "remove what a site keeps of runs that are over",
     "new-salt": "write a fresh salt for the matching of sample ids",
 }
 
-_SHARED = {"resume": "simulate", "status": "runs", "abort": "runs", "export-nvflare": "nvflare"}
+_SHARED = {
+    **dict.fromkeys(("review", "revoke"), "approve"),
+    **dict.fromkeys(("status", "abort"), "runs"),
+    "resume": "simulate",
+    "export-nvflare": "nvflare",
+}
 """The modules of those that share one; that of any other has its name."""
 
 

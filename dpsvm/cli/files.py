@@ -115,7 +115,7 @@ def require_folder(path: str | None) -> None:
 def require_apart(files: Mapping[str, str | None]) -> None:
     """Refuse to write over what is read: a ledger that is written over is a budget reset.
 
-    files : by the role each plays; the lock beside a "--ledger" is one of them
+    files : by the role each plays; the lock and the key beside a "--ledger" are among them
 
     >>> require_apart({"FILE": "train", "--json": "train"})
     Traceback (most recent call last):
@@ -123,9 +123,10 @@ def require_apart(files: Mapping[str, str | None]) -> None:
     dpsvm.cli.options.UsageError: train cannot be both FILE and --json
     """
     ledger = files.get("--ledger")
-    lock = {"the ledger's lock": f"{os.path.realpath(ledger)}.lock"} if ledger else {}
+    beside = ("lock", "key") if ledger else ()
+    its_own = {f"the ledger's {one}": f"{os.path.realpath(ledger or '')}.{one}" for one in beside}
     seen: dict[str, str] = {}
-    for role, path in (lock | dict(files)).items():
+    for role, path in (its_own | dict(files)).items():
         if path:
             other = seen.setdefault(os.path.realpath(path), role)
             if other != role:

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsvm.cli.distributed import DistributedCommand, Done, Request, cell
-from dpsvm.cli.distributed_flags import PARTIES, settings_of, share, width_of
+from dpsvm.cli.distributed_flags import PARTIES, settings_of, width_of
 from dpsvm.cli.layout import line
-from dpsvm.cli.options import Flag, UsageError, number, one_of, positive, whole
+from dpsvm.cli.options import Flag, UsageError, number, one_of, positive, share, whole
 from dpsvm.constraints import Boolean
 from dpsvm.frank_wolfe.agreement import SENDERS
 from dpsvm.frank_wolfe.comparison import MODEL, PRIVATE, Comparison, Outcome, compare
@@ -133,7 +133,6 @@ class Lasso(DistributedCommand):
     required: ClassVar = {"radius": "it has no default"}
     own = ("parties",)
     random = ("tau",)
-    draws_messages = True
     protects: ClassVar = {
         "features": "all the features of one record, whoever holds them; labels are public",
         "replace": "one record, its label included",

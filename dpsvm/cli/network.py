@@ -15,10 +15,10 @@ from dpsvm.admm.network.figure import picture
 from dpsvm.admm.network.graph import SHAPES
 from dpsvm.admm.network.presets import GROWTH
 from dpsvm.cli.distributed import DistributedCommand, Done, Request, cell, shown
-from dpsvm.cli.distributed_flags import settings_of, share
+from dpsvm.cli.distributed_flags import settings_of
 from dpsvm.cli.files import unknown_label
 from dpsvm.cli.layout import line
-from dpsvm.cli.options import Flag, UsageError, one_of, positive, reader, whole
+from dpsvm.cli.options import Flag, UsageError, one_of, positive, reader, share, whole
 from dpsvm.names import LOSSES
 
 _PUBLIC_CLASSES = (-1, 1)

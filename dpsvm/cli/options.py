@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dpsvm._renamed import check_word
 from dpsvm.cli.layout import WIDTH, prose
 from dpsvm.threads import thread_count
 
@@ -141,6 +142,9 @@ def several(what: str) -> Callable[[str], int]:
 positive = number("a finite number above 0", lambda value: value > 0.0)
 """A reader of positive numbers."""
 
+share = number("a number between 0 and 1, neither included", lambda value: 0.0 < value < 1.0)
+"""A reader of deltas and of parts of a whole."""
+
 
 def one_of(names: Sequence[str], remark: str = "") -> Callable[[str], str]:
     """A reader of one of some names.
@@ -149,12 +153,13 @@ def one_of(names: Sequence[str], remark: str = "") -> Callable[[str], str]:
     'yes'
     """
 
-    def convert(text: str) -> str:
+    def read(text: str) -> str:
+        check_word(text, names)
         if text not in names:
-            raise ValueError
+            raise ValueError(f"{text!r} is not {' or '.join(names)}{remark}")
         return text
 
-    return reader(convert, " or ".join(names) + remark)
+    return read
 
 
 def parse(arguments: Sequence[str], flags: Iterable[Flag]) -> tuple[dict[str, Any], list[str]]:

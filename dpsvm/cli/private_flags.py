@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
 
-from dpsvm.cli.options import Flag, number, one_of, parse, positive, reader, whole
+from dpsvm.cli.options import Flag, number, one_of, parse, positive, reader, share, whole
 from dpsvm.cli.train_flags import DPSVM_FLAGS, LIBSVM_FLAGS
 from dpsvm.names import LOSSES, METHODS, OF_RECORDS
 
@@ -62,7 +62,7 @@ PRIVATE_FLAGS = (
         "--delta",
         "the guarantee's delta, well below 1 / number of rows; objective and output do without",
         "x",
-        number("a number between 0 and 1, neither included", lambda value: 0.0 < value < 1.0),
+        share,
     ),
     Flag(
         "--data-norm",

@@ -13,9 +13,9 @@ from dpsvm.admm.sharing.estimators import BaseSharingADMM
 from dpsvm.admm.sharing.figure import picture
 from dpsvm.admm.sharing.regularisers import PENALTIES, Ball, Box
 from dpsvm.cli.distributed import DistributedCommand, Done, cell
-from dpsvm.cli.distributed_flags import PARTIES, settings_of, share
+from dpsvm.cli.distributed_flags import PARTIES, settings_of
 from dpsvm.cli.layout import line
-from dpsvm.cli.options import Flag, UsageError, number, one_of, positive, reader
+from dpsvm.cli.options import Flag, UsageError, number, one_of, positive, reader, share
 from dpsvm.names import PREDICTION_LOSSES
 
 
@@ -97,7 +97,7 @@ _PRIVACY_FLAGS = (
 )
 
 
-def _estimator(**settings: Any) -> BaseSharingADMM:
+def _estimator(**settings: Any) -> Any:
     if settings.get("loss") != "squared":
         return SharingADMMClassifier(**settings)
     corner = ("loss", "width")

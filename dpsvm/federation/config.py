@@ -2,7 +2,7 @@
 
     name = "lab"
     state = "state"                  # folder of snapshots, answers, noise keys and models
-    private = true                   # refuse runs without a guarantee, joint predictions included
+    allow = "not private"            # runs without a guarantee too, joint predictions included
 
     [data]
     file = "lab.csv"                 # CSV with a line of names, or LIBSVM text
@@ -14,54 +14,66 @@
     [predict]
     file = "new.csv"                 # samples for joint predictions, in the same columns
 
+    [consent]                        # without it the site takes part in nothing
+    approver = "approver.pub"        # whose consents count; the key itself is elsewhere
+    folder = "consents"              # where they are; default: consents in the state folder
+
     [bounds]                         # what a private job must say, or it is refused
     data_norm = 1.0
 
     [budget]
-    ledger = "ledger.json"           # of dpsvm budget create; a run that is private needs one
+    ledger = "ledger.json"           # of dpsvm budget create
+
+Without ``allow`` the site takes part in private runs only, and needs bounds and a ledger for them.
 
 Sites with the same samples are told by a digest of their ordered ids under the salt. This is not
 private set intersection: it finds no common subset, and whoever has the salt can test a guessed
-list of ids. Without a salt anybody can.
+list of ids. Without a salt anybody can. A run of ``align`` finds the common subset, without a salt,
+and keeps it in ``alignments`` of the state folder; a job that names it uses those rows only.
 
 Paths are relative to the file. Of LIBSVM text ``columns`` are pairs of first and last index,
-``n_features`` is the width, labels are the first numbers of the lines, and there are no ids.
+``n_features`` is the width, labels are the first numbers of the lines, and there are no ids. A
+private run needs one of the two: no value is read before it is paid for, and no width measured.
 ``rows = [first, k]`` takes every k-th row only, from the first on.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from dpsvm._renamed import SHARING, check_names
+from dpsvm.federation.alignments import FOLDER, aligned, aligned_count
+from dpsvm.federation.approving import Approving, approved
+from dpsvm.federation.consent import WITHOUT_DATA, Clock, utc_now
 from dpsvm.federation.coordinator import Coordinator
+from dpsvm.federation.custody import COORDINATOR, PARTY
 from dpsvm.federation.job import Job, check_keys, check_name, read_toml, told_where
+from dpsvm.federation.journal import Journal
 from dpsvm.federation.models import load_model
 from dpsvm.federation.party import Party
-from dpsvm.federation.site import Refusal, Site
-from dpsvm.federation.store import Phase, RunFolder, StoreError, no_phase
-from dpsvm.federation.tables import Source, Table
+from dpsvm.federation.site import Data, Refusal, Site, Unread
+from dpsvm.federation.store import Phase, RunFolder, Store, StoreError, no_phase
+from dpsvm.federation.tables import Counted, Source, Table
 from dpsvm.privacy.accountant import BudgetAccountant
+
+_NOT_PRIVATE = "not private"
 
 
 @dataclass(frozen=True, kw_only=True)
-class SiteConfig:
+class SiteConfig(Approving):
     """What the file of a site says."""
 
-    name: str
-    state: Path
     source: Source | None = None
     predict: Source | None = None
     salt: str = ""
     bounds: Mapping[str, float] = field(default_factory=dict)
     ledger: Path | None = None
-    private: bool = False
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> SiteConfig:
@@ -72,15 +84,23 @@ class SiteConfig:
 
     @classmethod
     def _of(cls, content: Mapping[str, Any], folder: Path) -> SiteConfig:
-        known = {"name", "state", "private", "data", "predict", "bounds", "budget"}
+        known = {"name", "state", "allow", "data", "predict", "consent", "bounds", "budget"}
+        if "private" in content:
+            raise ValueError(
+                "'private' is gone: a site takes part in private runs only unless it says "
+                f"allow = {_NOT_PRIVATE!r}"
+            )
         check_keys(content, known, {"name", "state"})
-        for name in ("data", "predict", "bounds", "budget"):
+        for name in ("data", "predict", "consent", "bounds", "budget"):
             if not isinstance(content.get(name, {}), dict):
                 raise ValueError(f"[{name}] must be a table, got {content[name]!r}")
         data, budget = dict(content.get("data", {})), content.get("budget", {})
-        private = content.get("private", False)
-        if type(private) is not bool:
-            raise ValueError(f"private must be true or false, got {private!r}")
+        allow, consent = content.get("allow"), content.get("consent", {})
+        if allow not in (None, _NOT_PRIVATE):
+            raise ValueError(f"allow can be {_NOT_PRIVATE!r} only, got {allow!r}")
+        if "consent" in content:
+            with told_where("[consent]"):
+                check_keys(consent, {"approver", "folder"}, {"approver"})
         salt = _salt(data, folder)
         if "budget" in content:
             with told_where("[budget]"):
@@ -104,42 +124,62 @@ class SiteConfig:
             salt=salt,
             bounds=bounds,
             ledger=folder / _text(budget["ledger"], "ledger") if budget else None,
-            private=private,
+            private=allow is None,
+            approver=folder / _text(consent["approver"], "approver") if consent else None,
+            consents=folder / _text(consent["folder"], "folder") if "folder" in consent else None,
         )
 
-    def party(self, job: Job, *, phase: Phase = no_phase) -> Party:
-        """The party of this site; its data are read and its ledger is opened."""
-        site = self.member(job)
-        store = RunFolder(self.state / "party", job.run)
-        try:
-            return Party(job, site, store, phase=phase)
-        except BaseException:
-            store.close()
-            raise
+    def party(
+        self,
+        job: Job,
+        *,
+        phase: Phase = no_phase,
+        clock: Clock = utc_now,
+        store: Store | None = None,
+    ) -> Party:
+        """The party of this site, if it has agreed: its data are read and its ledger is opened.
 
-    def coordinator(self, job: Job, *, dry: bool = False, phase: Phase = no_phase) -> Coordinator:
+        store : where it keeps the run, if not in its state
+        """
+        journal = Journal(self.state, job, PARTY, clock)
+        with journal.noting():
+            agreed = self.approval(job, clock())
+            site = approved(self.member(job), *agreed)
+            with _held(RunFolder(self.state / PARTY, job.run) if store is None else store) as held:
+                return Party(job, site, held, phase=phase, clock=clock, journal=journal)
+
+    def coordinator(
+        self,
+        job: Job,
+        *,
+        dry: bool = False,
+        phase: Phase = no_phase,
+        clock: Clock = utc_now,
+        store: Store | None = None,
+    ) -> Coordinator:
         """The coordinator, at the site of the label owner; of a network, at any."""
-        site = self.owner(job)
-        store = RunFolder(self.state / "coordinator", job.run)
-        try:
-            return Coordinator(job, site, store, dry=dry, phase=phase)
-        except BaseException:
-            store.close()
-            raise
+        journal = Journal(self.state, job, COORDINATOR, clock)
+        with journal.noting():
+            agreed = self.approval(job, clock())
+            site = approved(self.owner(job), *agreed)
+            here = self.state / COORDINATOR
+            with _held(RunFolder(here, job.run) if store is None else store) as held:
+                return Coordinator(
+                    job, site, held, dry=dry, phase=phase, clock=clock, journal=journal
+                )
 
     def member(self, job: Job) -> Site:
         """What it brings as a party of the job."""
         self.check(job)
+        self.check_private(job)
         job.place(self.name)
         return self.site(job, labels=job.algorithm == "network")
 
     def site(self, job: Job, *, labels: bool) -> Site:
         """What it brings as a party."""
-        model = self.model(job)
-        table = self.table(job, labels=labels, like=model)
-        if not table.columns.shape[1]:
-            raise Refusal(f"{self.name} has no columns beside ids and labels")
-        return self._site(job, table, model)
+        if job.algorithm == "align":
+            return self._aligning(job)
+        return self._site(job, self.model(job), labels=labels, columns=True)
 
     def owner(self, job: Job) -> Site:
         """What it brings as the coordinator: labels and ids, no columns."""
@@ -151,13 +191,15 @@ class SiteConfig:
             )
         if job.algorithm == "network":
             return Site(self.name)
-        table = self.table(job, labels=job.algorithm != "predict", columns=False)
-        return self._site(job, table, self.model(job, "coordinator", "result.json"))
+        if job.algorithm == "align":
+            return self._aligning(job)
+        model = self.model(job, "coordinator", "result.json")
+        return self._site(job, model, labels=job.algorithm != "predict", columns=False)
 
     def check(self, job: Job) -> None:
         """Refuse a job whose public bounds are not those that the site agreed to."""
-        if job.algorithm == "predict":
-            return  # its bounds were those of the training
+        if job.algorithm in ("predict", "align"):
+            return  # bounds are of the training
         for name, value in self.bounds.items():
             said = job.settings.get(name)
             if isinstance(said, bool) or not isinstance(said, (int, float)) or said != value:
@@ -166,21 +208,68 @@ class SiteConfig:
                     f"{'nothing of it' if said is None else repr(said)}"
                 )
 
-    def _site(self, job: Job, table: Table, model: dict[str, Any] | None) -> Site:
-        if job.ids and job.algorithm != "network" and table.ids is None:
-            raise Refusal(f"{self.name} has no sample ids, and run {job.run} matches rows by them")
-        if job.ids and table.ids is not None and not self.salt:
-            raise Refusal(f"{self.name} has no salt_file, without which ids could be guessed")
+    def check_private(self, job: Job) -> None:
+        """Refuse to be a party without what a site needs that takes part in private runs only."""
+        if not self.private or job.algorithm in ("predict", WITHOUT_DATA):
+            return
+        missing = [] if self.bounds else ["[bounds]"]
+        missing += [] if self.ledger is not None else ["ledger"]
+        if missing:
+            raise Refusal(
+                f"{self.name} takes part in private runs only, and has no "
+                f"{' and no '.join(missing)} for them"
+            )
+
+    def _aligning(self, job: Job) -> Site:
+        """What it brings to an alignment: ids alone."""
+        counted = self._count(self._source(job, None))
+        if counted.ids is None:
+            raise Refusal(f"{self.name} has no sample ids, which run {job.run} aligns")
         return Site(
             self.name,
-            table.columns,
-            labels=table.labels,
-            ids=table.ids,
+            ids=counted.ids,
+            ledger=self.accountant(),
+            private=self.private,
+            state=self.state,
+            alignments=self.state / FOLDER,
+        )
+
+    def _site(self, job: Job, model: dict[str, Any] | None, *, labels: bool, columns: bool) -> Site:
+        """Its side, of which no value was read."""
+        source = self._source(job, model if columns else None)
+        if columns and (job.private or self.private) and not source.has_width:
+            raise Refusal(
+                f"{self.name} must give n_features or columns in its file: a private run takes no "
+                "width from the data"
+            )
+        counted = aligned_count(self._count(source), job, self.state / FOLDER, self.name)
+        names = source.names(counted, labels=labels, columns=columns)
+        if columns and not source.has_width:
+            names = self._read(source, job, labels=labels, columns=True).names
+        if columns and not names:
+            raise Refusal(f"{self.name} has no columns beside ids and labels")
+        if job.ids and job.algorithm != "network" and counted.ids is None:
+            raise Refusal(f"{self.name} has no sample ids, and run {job.run} matches rows by them")
+        if job.compares_ids and counted.ids is not None and not self.salt:
+            raise Refusal(f"{self.name} has no salt_file, without which ids could be guessed")
+        if columns:
+            _check_names(source, names, model)
+
+        def read() -> Data:
+            found = self._read(source, job, labels=labels, columns=columns)
+            found = aligned(found, job, self.state / FOLDER, self.name)
+            return Data(found.columns, found.labels)
+
+        return Site(
+            self.name,
+            Unread(counted.rows, len(names), labels, read),
+            ids=counted.ids,
             salt=self.salt,
             ledger=self.accountant(),
-            features=table.names or None,
+            features=names or None,
             model=model,
             private=self.private,
+            state=self.state,
         )
 
     def accountant(self) -> BudgetAccountant | None:
@@ -194,28 +283,47 @@ class SiteConfig:
         self, job: Job, *, labels: bool, columns: bool = True, like: dict[str, Any] | None = None
     ) -> Table:
         """Its samples, or those to predict; in the columns of a model, if one is given."""
-        source = self.predict if job.algorithm == "predict" else self.source
+        source = self._source(job, like)
+        table = self._read(source, job, labels=labels, columns=columns)
+        _check_names(source, table.names, like)
+        return aligned(table, job, self.state / FOLDER, self.name)
+
+    def _source(self, job: Job, like: dict[str, Any] | None) -> Source:
+        """Where the samples of a job come from."""
+        predicts = job.algorithm == "predict" or (
+            job.algorithm == "align" and job.settings.get("of") == "predict"
+        )
+        source = self.predict if predicts else self.source
         if source is None:
-            part = "[predict]" if job.algorithm == "predict" else "[data]"
+            part = "[predict]" if predicts else "[data]"
             raise Refusal(f"{self.name} has no {part}, which run {job.run} needs")
         names = None if like is None else like.get("features")
         if names is not None and source.is_csv:
             source = replace(source, columns=tuple(names))
-        table = self._read(source, job, labels=labels, columns=columns)
-        if names is not None and list(table.names) != names:
-            raise Refusal(
-                f"{source.file}: the columns are not those of the model; n_features and columns "
-                "of [data] say which"
-            )
-        return table
+        return source
+
+    def _count(self, source: Source) -> Counted:
+        """What is known of a file, whose lines are counted once."""
+        key = source.file, source.id, source.rows
+        if key not in self._counts:
+            self._counts[key] = source.count()
+        return self._counts[key]
 
     def _read(self, source: Source, job: Job, *, labels: bool, columns: bool) -> Table:
-        """A table of a file that is read once, with all that the site's roles in the job need."""
+        """A table of a file; what the site's roles in a job need together is read together.
+
+        Not of a private job, whose columns are nobody's before they are paid for.
+        """
         for kept, table in self._kept:
             if kept == source and table.holds(labels=labels, columns=columns):
                 return table.only(labels=labels, columns=columns)
         owns = job.algorithm != "predict" and job.label_owner in (None, self.name)
-        found = source.read(labels=labels or owns, columns=columns or self.name in job.parties)
+        both = not (job.private or self.private)
+        found = source.read(
+            labels=labels or (owns and both),
+            columns=columns or (both and self.name in job.parties),
+            counted=self._counts.get((source.file, source.id, source.rows)),
+        )
         self._kept.append((source, found))
         return found.only(labels=labels, columns=columns)
 
@@ -223,9 +331,13 @@ class SiteConfig:
     def _kept(self) -> list[tuple[Source, Table]]:
         return []
 
+    @cached_property
+    def _counts(self) -> dict[tuple[Any, ...], Counted]:
+        return {}
+
     def read_whole(self, job: Job) -> None:
         """Read labels and columns together, of a label owner that will be asked for both."""
-        if job.algorithm != "network" and self.source is not None:
+        if job.algorithm != "network" and self.source is not None and not job.private:
             with suppress(ValueError):  # a coordinator may have columns that are no numbers
                 self.table(job, labels=True)
 
@@ -250,6 +362,26 @@ class SiteConfig:
         run = check_name(job.settings.get("model"), "settings: model, the run that predicts,")
         path = self.state / role / run / name
         return load_model(path.read_text(encoding="utf-8"), str(path)) if path.is_file() else None
+
+
+def _check_names(source: Source, names: tuple[str, ...], like: dict[str, Any] | None) -> None:
+    """Refuse columns that are not those of a model."""
+    wanted = None if like is None else like.get("features")
+    if wanted is not None and list(names) != wanted:
+        raise Refusal(
+            f"{source.file}: the columns are not those of the model; n_features and columns "
+            "of [data] say which"
+        )
+
+
+@contextmanager
+def _held(store: Store) -> Iterator[Store]:
+    """A store that others may have again if what is made of it fails."""
+    try:
+        yield store
+    except BaseException:
+        store.close()
+        raise
 
 
 def _text(value: Any, name: str) -> str:

@@ -30,8 +30,12 @@ _MOST_ARRAYS = 4096
 _MOST_AXES = 2
 _DIGEST = 16
 _ARRAY = "$array"  # in a snapshot, the place of one
-_DTYPES = {"f8": np.dtype("<f8"), "i8": np.dtype("<i8")}
-_KINDS = {"f": "f8", "i": "i8"}
+_DTYPES: dict[str, np.dtype[Any]] = {
+    "f8": np.dtype("<f8"),
+    "i8": np.dtype("<i8"),
+    "u1": np.dtype("u1"),
+}
+_NAMES = {("f", 8): "f8", ("i", 8): "i8", ("u", 1): "u1"}
 
 
 class FrameError(ValueError):
@@ -39,7 +43,7 @@ class FrameError(ValueError):
 
 
 def pack(content: Any, arrays: Sequence[NDArray[Any]] = (), *, strict: bool = True) -> bytes:
-    """A frame of some content that JSON can hold, and of arrays of float64 or int64.
+    """A frame of some content that JSON can hold, and of arrays of float64, int64 or bytes.
 
     strict : names in order, so that equal contents have equal bytes, and neither NaN nor infinity
         outside of arrays
@@ -52,8 +56,8 @@ def pack(content: Any, arrays: Sequence[NDArray[Any]] = (), *, strict: bool = Tr
         raise FrameError(f"{len(arrays)} arrays are too many for a frame")
     described, parts = [], []
     for array in arrays:
-        name = _KINDS.get(array.dtype.kind)
-        if name is None or array.dtype.itemsize != 8 or array.ndim > _MOST_AXES:
+        name = _NAMES.get((array.dtype.kind, array.dtype.itemsize))
+        if name is None or array.ndim > _MOST_AXES:
             raise FrameError(f"no array of {array.dtype} with {array.ndim} axes can be packed")
         described.append([name, list(array.shape)])
         parts.append(np.ascontiguousarray(array, dtype=_DTYPES[name]).tobytes())

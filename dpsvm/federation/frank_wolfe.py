@@ -7,8 +7,8 @@ from typing import Any
 from scipy import sparse
 
 from dpsvm._renamed import FRANK_WOLFE
-from dpsvm.federation.frames import LARGEST
 from dpsvm.federation.job import Job
+from dpsvm.federation.limits import require_frame
 from dpsvm.federation.members import (
     Beside,
     Content,
@@ -35,6 +35,7 @@ from dpsvm.privacy.noise import Noise
 Solver = DistributedFrankWolfe | PrivateDistributedFrankWolfe
 
 _ELSEWHERE = ("accountant", "random_state", "send")
+_MOST_DRAWN = 1 << 30  # numbers of J
 
 
 def settings_of(job: Job) -> Solver:
@@ -68,7 +69,18 @@ def settings_of(job: Job) -> Solver:
 
 def agree(settings: Solver, shape: Shape) -> Agreement:
     """What the parties and the label owner agree on."""
+    sketch = shape.rows if settings.sketch is None else int(settings.sketch)
+    rounds = check_count(settings.rounds, "rounds")
+    kept = sum(min(rounds, columns) for columns in shape.sizes)
+    require_frame(sum(shape.sizes), "a weight for every column")
+    require_frame(2 * kept * sketch, "a snapshot of all sketches, which a smaller one makes fit,")
+    if settings.sketch is not None and sketch * shape.rows > _MOST_DRAWN:
+        raise ValueError(f"a sketch of {sketch} x {shape.rows} numbers is too large to be drawn")
     return Agreement.of(settings, shape.sizes, shape.rows)
+
+
+def check_member(job: Job, place: int, site: Site, shape: Shape) -> None:
+    """There is nothing that the agreement has not refused."""
 
 
 class FrankWolfeMember(Member):
@@ -76,7 +88,8 @@ class FrankWolfeMember(Member):
 
     def __init__(self, job: Job, place: int, site: Site, shape: Shape, noise: Noise) -> None:
         agreed = agreement_of(job, shape)
-        table = canonical_columns(site.table) if sparse.issparse(site.table) else site.table
+        table = site.open().table
+        table = agreed.clipped(canonical_columns(table) if sparse.issparse(table) else table)
         self._party = agreed.member(place, table, noise)
         super().__init__(agreed, self._party)
 
@@ -93,12 +106,9 @@ class FrankWolfeLead(Lead):
     """The owner of the labels, which noise may protect, and of the model."""
 
     def __init__(self, job: Job, site: Site, shape: Shape, noise: Noise) -> None:
-        agreed = agreement_of(job, shape)
-        labels = require_labels(job, site)
-        kept = len(shape.sizes) * agreed.rounds * agreed.sketch.size * 8
-        if kept > LARGEST // 2:
-            raise ValueError(f"{kept} bytes of sketches are too many for a snapshot: sketch more")
-        super().__init__(agreed, agreed.lead(check_vector(labels, "the labels"), noise))
+        agreed, labels = agreement_of(job, shape), require_labels(job, site)
+        target = agreed.clipped_labels(check_vector(labels, "the labels"))
+        super().__init__(agreed, agreed.lead(target, noise))
 
     def question(self, asked: Query) -> Content:
         """The residual."""

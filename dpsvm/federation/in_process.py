@@ -20,9 +20,11 @@ class InProcessRunner:
 
     >>> import numpy as np
     >>> from dpsvm.federation import Job, MemoryStore, Site
+    >>> from dpsvm.federation.keys import introduce
     >>> job = Job("r", "sharing", ("a", "b"), "a", {"rounds": 3}, ids=False)
-    >>> parties = [Party(job, Site(name, np.eye(2)), MemoryStore()) for name in job.parties]
-    >>> owner = Site("a", labels=np.array([-1, 1]))
+    >>> sites = [Site(name, np.eye(2)) for name in job.parties]
+    >>> *sites, owner = introduce([*sites, Site("a", labels=np.array([-1, 1]))])
+    >>> parties = [Party(job, site, MemoryStore()) for site in sites]
     >>> turn = InProcessRunner(parties).run(Coordinator(job, owner, MemoryStore()))
     >>> turn.ended, parties[0].ended
     ('done', True)

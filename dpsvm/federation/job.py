@@ -3,12 +3,13 @@
 A job file, in TOML:
 
     run = "heart-1"
-    algorithm = "sharing"                 # or "network", "frank-wolfe", "predict"
+    algorithm = "sharing"                 # or "network", "frank-wolfe", "predict", "align"
     parties = ["clinic", "lab"]
     label_owner = "clinic"                # not for "network"
     sizes = [12, 7]                       # columns of each party; a private "frank-wolfe" needs it
     sums = "masked"                       # or "open": whether the coordinator sees the parts
     sum_range = 65536.0                   # no number that is summed may be larger
+    alignment = "ids-1"                   # the run of "align" that found the samples; else all rows
 
     [settings]                            # of SharingADMMClassifier, and so on
     loss = "logistic"
@@ -23,7 +24,6 @@ import hashlib
 import json
 import os
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
@@ -31,10 +31,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
+from dpsvm.federation.toml_text import parse_toml
+
 Made = TypeVar("Made")
 
-ALGORITHMS = ("sharing", "network", "frank-wolfe", "predict")
+ALGORITHMS = ("sharing", "network", "frank-wolfe", "predict", "align")
 SUMS = ("masked", "open")
+_SUMMING = ("sharing", "predict")  # what needs a sum of the parties' numbers only
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _LARGEST_FILE = 1 << 20
@@ -46,13 +49,18 @@ class Job:
 
     run : a name that no other run of these sites has or had
     parties : their names, in the order in which their columns or nodes count
-    label_owner : the site at which the coordinator runs, with the labels; None for "network"
+    label_owner : the site at which the coordinator runs, with the labels; None for "network".
+        An alignment finds what its ids have in common with those of the parties
     ids : whether rows are matched by sample ids; False takes them as they lie
-    sizes : columns of each party, or rows of each node, as all have agreed. The noise of private
-        Frank-Wolfe depends on them, and no party should have to believe a coordinator there
+    sizes : columns of each party, rows of each node, or ids to align, as all have agreed. The
+        noise of private Frank-Wolfe depends on them, and no party should have to believe a
+        coordinator there
     sums : "masked", so that the coordinator learns the sum of the parties' numbers and not the
         numbers, or "open"; for algorithms that need a sum only
     sum_range : the largest size of a number that is summed, from which its last digit follows
+    alignment : the run that found the samples which all sites have; they are the rows of this one.
+        Whose samples they are is known then: no guarantee may be of "add-remove". Files of sites
+        find the rows; a Site that is made in Python brings them
 
     >>> job = Job("heart-1", "sharing", ("clinic", "lab"), "clinic", {"rounds": 20})
     >>> job.digest == Job("heart-1", "sharing", ("clinic", "lab"), "clinic", {"rounds": 21}).digest
@@ -68,6 +76,7 @@ class Job:
     sizes: tuple[int, ...] | None = None
     sums: str = "masked"
     sum_range: float = 2.0**16
+    alignment: str | None = None
 
     def __post_init__(self) -> None:
         check_name(self.run, "run")
@@ -91,6 +100,7 @@ class Job:
             raise ValueError(f"algorithm {self.algorithm!r} needs a label_owner, got none")
         else:
             check_name(self.label_owner, "label_owner")
+        self._check_alignment()
         if self.sums not in SUMS:
             raise ValueError(f"sums must be one of 'masked', 'open', got {self.sums!r}")
         largest = self.sum_range
@@ -103,14 +113,39 @@ class Job:
         except (TypeError, ValueError) as error:
             raise ValueError(f"settings must hold plain values: {error}") from None
 
+    def _check_alignment(self) -> None:
+        if self.algorithm == "align" and not self.ids:
+            raise ValueError("algorithm 'align' matches sample ids: ids cannot be false")
+        if self.alignment is None:
+            return
+        check_name(self.alignment, "alignment")
+        if self.algorithm in ("network", "align"):
+            raise ValueError(f"algorithm {self.algorithm!r} has no use for an alignment")
+        if not self.ids:
+            raise ValueError("an alignment matches rows by sample ids: ids cannot be false")
+
     def canonical(self) -> str:
         """The one text of these terms."""
         return json.dumps(asdict(self), sort_keys=True, allow_nan=False, separators=(",", ":"))
 
     @property
+    def compares_ids(self) -> bool:
+        """Whether sites must have the same ids: not where they are to find out which they share."""
+        return self.ids and self.algorithm != "align"
+
+    @cached_property
     def digest(self) -> str:
         """Of all of it: what sites compare."""
         return hashlib.sha256(self.canonical().encode()).hexdigest()
+
+    @property
+    def private(self) -> bool:
+        """Whether its settings say so; what a run guarantees follows from all of them.
+
+        >>> Job("r", "sharing", ("a",), "a", {"privacy": "row"}).private
+        True
+        """
+        return any(self.settings.get(name) is not None for name in ("privacy", "epsilon"))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Job:
@@ -150,6 +185,15 @@ class Job:
     @cached_property
     def _made(self) -> dict[Any, Any]:
         return {}
+
+    @property
+    def masked(self) -> bool:
+        """Whether it adds up numbers that the coordinator does not see.
+
+        >>> Job("r", "sharing", ("a",), "a").masked, Job("r", "network", ("a",)).masked
+        (True, False)
+        """
+        return self.sums == "masked" and self.algorithm in _SUMMING
 
     def place(self, party: str) -> int:
         """The number of a party.
@@ -213,5 +257,8 @@ def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
     with told_where(os.fspath(path)):
         if len(data) > _LARGEST_FILE:
             raise ValueError(f"{len(data)} bytes are too many for a settings file")
-        with told_where("not TOML"):
-            return tomllib.loads(data.decode("utf-8"))
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise ValueError(f"not TOML: {error}") from None
+        return parse_toml(text)

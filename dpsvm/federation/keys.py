@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dpsvm.federation.site import Refusal, Site
+from dpsvm.federation.site import Refusal, Signer, Site
 from dpsvm.federation.store import StoreError
 
 KEY_BYTES = 32
@@ -160,7 +160,7 @@ def read_secret(path: str | os.PathLike[str]) -> bytes:
 
 
 def introduce(sites: Sequence[Site]) -> list[Site]:
-    """Sites of one process, each with a fresh signing key and the public keys of all.
+    """Sites of one process, each with the public keys of all; a site without a key gets one.
 
     Between organisations keys are made where they stay, and a consent holds those of the others.
 
@@ -169,7 +169,12 @@ def introduce(sites: Sequence[Site]) -> list[Site]:
     >>> a.known["b"] == b.identity.public
     True
     """
-    keys: Mapping[str, SigningKey] = {site.name: SigningKey.make(site.name) for site in sites}
+    keys: dict[str, Signer] = {}
+    for site in sites:
+        if site.identity is not None:
+            keys[site.name] = site.identity
+        elif site.name not in keys:
+            keys[site.name] = SigningKey.make(site.name)
     known = {name: key.public for name, key in keys.items()}
     return [replace(site, identity=keys[site.name], known=known) for site in sites]
 

@@ -5,6 +5,7 @@ Every algorithm has a module, made of the objects of :mod:`dpsvm.admm` and
 
     settings_of(job)           the unfitted estimator or solver whose settings a job has
     agree(settings, shape)     what the sites agree on
+    check_member(..)           what a member refuses without a look at its data
     make_member, make_lead     a :class:`Member` and a :class:`Lead`, which turn messages into those
                                objects' own and back. The mathematics is theirs
     local_model(run)           the joint model beside one that a site could have had alone
@@ -13,14 +14,17 @@ Every algorithm has a module, made of the objects of :mod:`dpsvm.admm` and
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from dpsvm._renamed import check_names
 from dpsvm.distributed.agreement import Agreement
+from dpsvm.federation.fixed_point import Sum
 from dpsvm.federation.job import Job, told_where
+from dpsvm.federation.limits import check_rounds, require_frame
 from dpsvm.federation.messages import Array, Message, Scalar
 from dpsvm.federation.site import Refusal, Site
 from dpsvm.federation.tables import Table
@@ -48,8 +52,8 @@ def end_of_run(reason: str, *, restore: bool = False) -> Content:
 class Shape(NamedTuple):
     """What all sites know of each other before a run begins."""
 
-    rows: int  # of the samples all parties share; 0 in a network
-    sizes: tuple[int, ...]  # columns of each party, or rows of each node
+    rows: int  # of the samples all parties share, or the label owner's to align; 0 in a network
+    sizes: tuple[int, ...]  # columns of each party, rows of each node, or ids to align
     columns: int = 0  # that all the nodes of a network have
 
 
@@ -94,13 +98,13 @@ class Member(_Part):
         """Of what the party has."""
         return self.agreed.member_price
 
-    def open(self) -> Content:
-        """The answer to the beginning of a run."""
-        return Content("ready")
-
-    def answer(self, message: Message) -> Content:
-        """The answer to a round."""
+    def answer(self, message: Message) -> Content | Sum:
+        """The answer to a round, or what it adds to the sum of all parties."""
         raise NotImplementedError
+
+    def common(self, message: Message) -> Message:
+        """What all parties were asked, of a question: masks of a sum depend on it."""
+        return message
 
     def close(self, message: Message) -> dict[str, Any]:
         """End the run; the model that the party keeps, without weights if it is not the party's."""
@@ -142,6 +146,9 @@ class Lead(_Part):
         """The answer of a party, as that object takes it."""
         raise NotImplementedError
 
+    def close(self) -> None:
+        """The run is over: keep what is kept outside of its folder."""
+
     def metrics(self) -> dict[str, Any]:
         """How the run stands, from messages and labels."""
         found: dict[str, Any] = self._keeps.metrics()
@@ -160,6 +167,19 @@ class Lead(_Part):
         }
 
 
+class SumLead(Lead):
+    """A lead that needs the sum of the answers only, and sees no single one.
+
+    squares : whether squares are summed beside the numbers
+    """
+
+    squares: ClassVar[bool] = False
+
+    def gather_sum(self, number: int, total: Sum) -> list[Content]:
+        """Take the sum of a round; the next one."""
+        raise NotImplementedError
+
+
 def require_kind(message: Message, kind: str, what: str) -> None:
     """Refuse a message of another kind.
 
@@ -174,9 +194,9 @@ def require_kind(message: Message, kind: str, what: str) -> None:
 
 def require_labels(job: Job, site: Site) -> Any:
     """The labels of their owner."""
-    if site.labels is None:
+    if not site.labelled:
         raise Refusal(f"{site.name} owns the labels of run {job.run}, and has none")
-    return site.labels
+    return site.open().labels
 
 
 def with_settings(
@@ -197,25 +217,64 @@ def with_settings(
     ...
     ValueError: 'cost' is called 'C' now
     """
-    known = [name for name in inspect.signature(kind).parameters if name not in without]
+    parameters = inspect.signature(kind).parameters
+    known = [name for name in parameters if name not in without]
     check_names(settings, renamed)
-    for name in settings:
+    for name, value in settings.items():
         if name not in known:
             raise ValueError(f"unknown setting {name!r}; known are {', '.join(known)}")
+        switch = isinstance(parameters[name].default, bool)
+        if isinstance(value, dict) or (isinstance(value, bool) and not switch):
+            raise ValueError(f"{name} cannot be {value!r}")
     return kind(**settings, **more)
 
 
 def settings_of_job(job: Job) -> Any:
     """The unfitted estimator or solver whose settings a job has: made once, for all its sites."""
-    with told_where("settings"):
-        return job.once("settings", lambda: _module(job).settings_of(job))
+    with _told_settings():
+        return job.once("settings", lambda: _settings_of(job))
+
+
+def most_rounds(job: Job) -> int:
+    """How many rounds the settings of a job allow.
+
+    >>> most_rounds(Job("r", "sharing", ("a", "b"), "a", {"rounds": 5}))
+    5
+    """
+    return 1 if job.algorithm == "predict" else int(settings_of_job(job).rounds)
 
 
 def agreement_of(job: Job, shape: Shape) -> Any:
     """What the sites agree on once they know the shape of the data: made once, for all of them."""
     settings = settings_of_job(job)
-    with told_where("settings"):
+    with _told_settings():
+        require_frame(shape.rows, "a number for every row")
         return job.once(shape, lambda: _module(job).agree(settings, shape))
+
+
+def rehearse_member(job: Job, place: int, site: Site, shape: Shape) -> Price | None:
+    """What a party's part costs; what can be refused without its data is. Nothing is opened."""
+    agreed = agreement_of(job, shape)
+    _module(job).check_member(job, place, site, shape)
+    price: Price | None = agreed.member_price
+    return price
+
+
+def rounds_of(job: Job, shape: Shape) -> int:
+    """How many rounds there are at most."""
+    rounds: int = agreement_of(job, shape).rounds
+    return rounds
+
+
+def is_paid(job: Job, shape: Shape) -> bool:
+    """Whether any side pays for a run."""
+    return agreement_of(job, shape).price is not None
+
+
+def price_of_lead(job: Job, shape: Shape) -> Price | None:
+    """What the coordinator's part costs."""
+    price: Price | None = agreement_of(job, shape).lead_price
+    return price
 
 
 def make_member(job: Job, place: int, site: Site, shape: Shape, noise: Noise) -> Member:
@@ -234,6 +293,22 @@ def local_model(run: Finished) -> Beside:
     """The joint model of a run beside one that was made alone."""
     found: Beside = _module(run.job).local_model(run)
     return found
+
+
+def _settings_of(job: Job) -> Any:
+    found = _module(job).settings_of(job)
+    check_rounds(getattr(found, "rounds", None))
+    return found
+
+
+@contextmanager
+def _told_settings() -> Iterator[None]:
+    """Settings of a type or a size that the mathematics cannot take are an error of theirs."""
+    with told_where("settings"):
+        try:
+            yield
+        except (TypeError, OverflowError, MemoryError, RecursionError) as error:
+            raise ValueError(f"these cannot be used: {error or type(error).__name__}") from None
 
 
 def _module(job: Job) -> Any:

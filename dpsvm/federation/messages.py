@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dpsvm.federation.frames import LARGEST, FrameError, pack, unpack
 
-VERSION = 1
+VERSION = 2
 """Of the protocol. Sites of different versions do not talk."""
 
 NOT_BEGUN = -1
@@ -53,6 +53,17 @@ class Value:
 
 Fields = Mapping[str, Numbers | Value]
 
+_OPENING: Fields = {
+    "rows": Value(int),
+    "sizes": Numbers(1, "i8"),
+    "keys": Numbers(2, "i8", needed=False),  # of the parties' hellos, where parts are hidden
+    "signatures": Numbers(2, "i8", needed=False),
+    "ledgers": Numbers(1, "i8", needed=False),  # of the parties, as their hellos told
+    "heads": Numbers(2, "i8", needed=False),
+    "seen_ledgers": Numbers(1, "i8", needed=False),  # what each of them saw of this party's
+    "seen_heads": Numbers(2, "i8", needed=False),
+}
+
 FIELDS: Mapping[str, Fields] = {
     # To a party: who are you? Its answer, before anything is computed or charged.
     "greet": {"version": Value(int), "job": Value(str)},
@@ -65,23 +76,36 @@ FIELDS: Mapping[str, Fields] = {
         "ids": Value(str),  # salted digest of the ordered sample ids, "" without ids
         "held": Value(int),  # last round that it answered, -1 before the run
         "budget": Value(float, needed=False),  # epsilon left in its ledger
+        "key": Value(str),  # X25519 of the run, for sums that hide their parts, else ""
+        "signature": Value(str),  # of it, by the site's key
+        "ledger": Value(int),  # charges that its ledger holds
+        "head": Value(str),  # the link of the chain after the last, "" without a ledger
+        "seen_ledgers": Numbers(1, "i8", needed=False),  # what it last saw of the parties' ledgers
+        "seen_heads": Numbers(2, "i8", needed=False),
     },
     # To a party: begin, with what all of them must know of each other. "rehearse" charges nothing.
-    "begin": {"rows": Value(int), "sizes": Numbers(1, "i8")},
-    "rehearse": {"rows": Value(int), "sizes": Numbers(1, "i8")},
+    "begin": _OPENING,
+    "rehearse": _OPENING,
     "ready": {},
+    # What a party adds to a sum: in words that its masks hide, or in the open.
+    "masked": {"words": Numbers(1, "i8")},
+    "contribution": {"prediction": Numbers(1), "squares": Value(float, needed=False)},
     # ADMM sharing.
     "price": {"price": Numbers(1), "rho": Value(float), "keep": Value(bool)},
-    "contribution": {"prediction": Numbers(1)},
     # ADMM over a network: a row for each neighbour, in increasing order.
     "neighbours": {"weights": Numbers(2)},
     "iterate": {"weights": Numbers(1)},
     # Frank-Wolfe.
     "query": {"residual": Numbers(1)},
     "proposal": {"choice": Value(int), "sketch": Numbers(1, needed=False)},
-    # Joint prediction: the weights go to a party only where the coordinator holds the model.
-    "ask": {"weights": Numbers(1, needed=False)},
-    "score": {"score": Numbers(1)},
+    # Joint prediction. Where the coordinator holds the model, each party is told its own weights
+    # and the digests of everybody's.
+    "ask": {"weights": Numbers(1, needed=False), "digests": Numbers(2, "i8", needed=False)},
+    # Alignment: rows of 33 bytes, points of a curve that hide sample ids under somebody's key.
+    "match": {"blinded": Numbers(2, "u1")},
+    "matched": {name: Numbers(2, "u1") for name in ("own", "twice", "blinded")},
+    "common": {"own": Numbers(2, "u1"), "twice": Numbers(2, "u1")},
+    "aligned": {"samples": Value(int)},
     # The end of a run, and of one that is given up.
     "end": {"reason": Value(str), "restore": Value(bool)},
     "ended": {},
@@ -92,8 +116,8 @@ FIELDS: Mapping[str, Fields] = {
 """The protocol's list: the fields of every kind of message."""
 
 FROM_PARTY = (
-    *("hello", "ready", "contribution", "iterate", "proposal", "score", "ended", "stopped"),
-    "refusal",
+    *("hello", "ready", "masked", "contribution", "iterate", "proposal", "matched", "aligned"),
+    *("ended", "stopped", "refusal"),
 )
 """The kinds that leave a party."""
 

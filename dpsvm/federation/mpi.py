@@ -10,10 +10,14 @@ organisations, another runner is needed. This one needs the extra ``dpsvm[mpi]``
 from __future__ import annotations
 
 import argparse
+import json
+import math
+import os
 import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -33,6 +37,10 @@ Handle = Callable[[bytes], bytes]
 
 _MESSAGE, _LEAVE = 1, 2  # tags
 _LONGEST_PAUSE = 0.001
+_NOTE = 0.2  # seconds between notes of who is awaited
+
+Told = Callable[[int, list[str], float], None]
+"""Called now and then with the round, who has not answered in it, and for how many seconds."""
 
 
 class MpiRunner:
@@ -40,23 +48,38 @@ class MpiRunner:
 
     Rank 0 sends to all parties and then receives in their order; a party receives and then sends.
     So a message may be larger than what MPI buffers. Only bytes travel, and their number is looked
-    at before memory is taken for them.
+    at before memory is taken for them. A rank that does not answer in time is not asked any more.
 
     comm : an MPI communicator; the world by default
     phase : called "before send" and "after send", for tests
+    reply_timeout : seconds that the parties have for their answers of a round
+    told : at rank 0, hears who is awaited
 
     >>> runner = MpiRunner()
     >>> runner.rank, runner.size
     (0, 1)
     """
 
-    def __init__(self, comm: Any = None, *, phase: Phase = no_phase) -> None:
+    reply_timeout = math.inf
+    told: Told | None = None
+    _noted = 0.0  # when it was told last
+
+    def __init__(
+        self,
+        comm: Any = None,
+        *,
+        phase: Phase = no_phase,
+        reply_timeout: float = math.inf,
+        told: Told | None = None,
+    ) -> None:
         from mpi4py import MPI
 
         self._mpi = MPI
         self.comm = MPI.COMM_WORLD if comm is None else comm
         self.rank, self.size = int(self.comm.rank), int(self.comm.size)
         self._phase = phase
+        self.lost: set[str] = set()  # parties that did not answer in time
+        self.reply_timeout, self.told = reply_timeout, told
 
     def run(self, coordinator: Coordinator, watch: Watch | None = None) -> Turn:
         """At rank 0: run to the end, or to what stops it. The parties stay: dismiss them."""
@@ -67,23 +90,47 @@ class MpiRunner:
         self, ranks: Mapping[str, int], messages: Mapping[str, Message]
     ) -> dict[str, Message | None]:
         """At rank 0: the answer of every party to its message."""
-        frames = {name: message.encode() for name, message in messages.items()}
+        asked = {name: message for name, message in messages.items() if name not in self.lost}
+        frames = {name: message.encode() for name, message in asked.items()}
+        began = time.monotonic()
+        end = began + self.reply_timeout
         self._phase("before send")
-        for name, frame in frames.items():
-            self.send(ranks[name], frame)
+        self.lost |= {name for name in frames if not self.send(ranks[name], frames[name], end=end)}
         self._phase("after send")
-        answers = {name: self.receive(ranks[name])[1] for name in frames}
-        return {name: decoded_answer(answer, messages[name]) for name, answer in answers.items()}
+        found: dict[str, Message | None] = dict.fromkeys(messages)
+        for name in frames:
+            awaited = [one for one in frames if found[one] is None]
+            note = partial(self._note, asked[name].round, awaited, began)
+            got = None if name in self.lost else self.receive(ranks[name], end, note)
+            if got is None:
+                self.lost.add(name)
+            else:
+                found[name] = decoded_answer(got[1], asked[name])
+        return found
+
+    def _note(self, number: int, awaited: list[str], began: float) -> None:
+        now = time.monotonic()
+        if self.told is not None and now > self._noted + _NOTE:
+            self._noted = now
+            self.told(number, awaited, now - began)
 
     def dismiss(self, reason: str = "") -> None:
-        """At rank 0: tell all others to leave; a reason says what went wrong."""
+        """At rank 0: tell all others to leave; a reason says what went wrong.
+
+        Where a rank has not answered, all are ended: it would not leave.
+        """
+        if self.lost:
+            sys.stderr.flush()
+            self.comm.Abort(2)
         for rank in range(1, self.size):
             self.send(rank, reason.encode(), _LEAVE)
 
     def serve(self, handle: Handle) -> str:
         """At a party: answer until told to leave; what went wrong, "" if nothing did."""
         while True:
-            tag, data = self.receive(0)
+            got = self.receive(0)
+            assert got is not None  # without an end
+            tag, data = got
             if tag == _LEAVE:
                 return data.decode()
             answer = handle(data)
@@ -91,14 +138,28 @@ class MpiRunner:
             self.send(0, answer)
             self._phase("after send")
 
-    def send(self, rank: int, data: bytes, tag: int = _MESSAGE) -> None:
-        """Send bytes to a rank."""
-        self.comm.Send([data, self._mpi.BYTE], rank, tag)
+    def send(self, rank: int, data: bytes, tag: int = _MESSAGE, *, end: float = math.inf) -> bool:
+        """Send bytes to a rank; whether they were taken before the end."""
+        if math.isinf(end):
+            self.comm.Send([data, self._mpi.BYTE], rank, tag)
+            return True
+        request = self.comm.Isend([data, self._mpi.BYTE], rank, tag)
+        while not request.Test():
+            if time.monotonic() > end:
+                return False
+            time.sleep(0.0)
+        return True
 
-    def receive(self, rank: int) -> tuple[int, bytes]:
-        """The tag and the bytes of the next message of a rank."""
+    def receive(
+        self, rank: int, end: float = math.inf, note: Callable[[], None] | None = None
+    ) -> tuple[int, bytes] | None:
+        """The tag and the bytes of the next message of a rank; None if there is none by the end."""
         status, pause = self._mpi.Status(), 0.0
         while (message := self.comm.Improbe(rank, self._mpi.ANY_TAG, status)) is None:
+            if time.monotonic() > end:
+                return None
+            if note is not None:
+                note()
             time.sleep(pause)  # MPI's own waiting would keep a core from those who compute
             pause = min(pause + _LONGEST_PAUSE / 50, _LONGEST_PAUSE)
         size = status.Get_count(self._mpi.BYTE)
@@ -135,8 +196,9 @@ def take_part(
         runner.dismiss(str(error))
         return _complain(str(error))
     if turn.ended == "stopped":
+        code = _complain(str(turn.reason))
         runner.dismiss(str(turn.reason))
-        return _complain(str(turn.reason))
+        return code
     runner.dismiss()
     print(f"{turn.ended}, {len(coordinator.history)} rounds", flush=True)
     return 0
@@ -149,9 +211,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("job", help="the job file")
     parser.add_argument("site", nargs="+", help="site files: the coordinator's, then the parties'")
     parser.add_argument("--resume", action="store_true", help="go on with a run that has begun")
+    parser.add_argument("--reply-timeout", type=float, default=math.inf, help="seconds")
+    parser.add_argument("--progress", help="a file that tells how far the run is")
     options = parser.parse_args(arguments)
     try:
-        runner = MpiRunner()
+        told = None if options.progress is None else partial(_write_progress, options.progress)
+        runner = MpiRunner(reply_timeout=options.reply_timeout, told=told)
     except ImportError:
         return _complain("MPI needs mpi4py: pip install 'dpsvm[mpi]'")
     part = partial(take_part, runner, options.job, options.site, resume=options.resume)
@@ -206,6 +271,13 @@ def _handle(party: Party, data: bytes) -> bytes:
     if party.refused is not None and Message.decode(answer).text("reason") != party.refused:
         _complain(party.refused)
     return answer
+
+
+def _write_progress(file: str, number: int, awaited: list[str], seconds: float) -> None:
+    with suppress(OSError):  # it is to look at, and no more
+        with open(f"{file}.new", "w", encoding="utf-8") as new:
+            json.dump([number, awaited, seconds], new)
+        os.replace(f"{file}.new", file)
 
 
 def _complain(reason: str) -> int:

@@ -21,6 +21,7 @@ from dpsvm.admm.network.estimators import NetworkADMM
 from dpsvm.admm.network.node import Iterate
 from dpsvm.distributed.labels import checked_labels, two_classes
 from dpsvm.federation.job import Job
+from dpsvm.federation.limits import require_frame
 from dpsvm.federation.members import (
     Beside,
     Content,
@@ -47,12 +48,14 @@ def settings_of(job: Job) -> NetworkADMM:
     """
     settings = dict(job.settings)
     if isinstance(graph := settings.get("graph"), list):
-        if not all(isinstance(edge, list) for edge in graph):
+        if not all(isinstance(edge, list) and all(map(_is_node, edge)) for edge in graph):
             raise ValueError(f"graph must be a name or a list of edges, got {graph!r}")
         settings["graph"] = [tuple(edge) for edge in graph]
     model = with_settings(NetworkADMM, settings, without=_ELSEWHERE, renamed=NETWORK)
     if model.classes is None:
         raise ValueError("classes must be given: no node knows the labels of the others")
+    if not all(isinstance(one, (str, int, float)) for one in list(model.classes)):
+        raise ValueError(f"classes must be two texts or numbers, got {model.classes!r}")
     check_settings(model)
     return model
 
@@ -60,21 +63,29 @@ def settings_of(job: Job) -> NetworkADMM:
 def agree(settings: NetworkADMM, shape: Shape) -> Agreement:
     """What the nodes agree on; what should be known of it is said once."""
     agreed = Agreement.of(settings, shape.sizes)
+    told = int(agreed.terms.graph.degrees.sum()) * (shape.columns + 1)
+    require_frame(told + 2 * len(shape.sizes) * (shape.columns + 1), "what all nodes are told")
     for remark in agreed.remarks:
         warnings.warn(remark, ConvergenceWarning, stacklevel=2)
     return agreed
+
+
+def check_member(job: Job, place: int, site: Site, shape: Shape) -> None:
+    """Refuse a node without labels, and public numbers that its noise is not made for."""
+    if not site.labelled:
+        raise Refusal(f"{site.name} is a node and has no labels")
+    agreement_of(job, shape).check_sizes(place, shape.columns)
 
 
 class Node(Member):
     """A node: what it emits to its neighbours and absorbs from them, round by round."""
 
     def __init__(self, job: Job, place: int, site: Site, shape: Shape, noise: Noise) -> None:
-        agreed = agreement_of(job, shape)
-        if site.labels is None:
-            raise Refusal(f"{site.name} is a node and has no labels")
-        labels = checked_labels(site.labels)
+        check_member(job, place, site, shape)
+        agreed, (table, given) = agreement_of(job, shape), site.open()
+        labels = checked_labels(given)
         self._classes = two_classes(labels, job.settings["classes"])
-        samples = agreed.samples(site.table, labels, self._classes)
+        samples = agreed.samples(agreed.clipped(table), labels, self._classes)
         self._node = agreed.member(place, samples, noise)
         super().__init__(agreed, self._node.state)
 
@@ -87,10 +98,6 @@ class Node(Member):
         """Take the weights that the neighbours told in a round."""
         self._node.absorb([Iterate(number, other, told) for other, told in weights.items()])
 
-    def open(self) -> Content:
-        """Where it starts."""
-        return self._told(0)
-
     def answer(self, message: Message) -> Content:
         """Absorb what the neighbours told last, and emit."""
         require_kind(message, "neighbours", "the neighbours' weights are")
@@ -98,15 +105,12 @@ class Node(Member):
         if len(weights) != len(others):
             raise Refusal(f"{len(others)} neighbours' weights are needed, got {len(weights)}")
         self.absorb(message.round - 1, dict(zip(others, weights, strict=True)))
-        return self._told(message.round)
+        [told, *_] = self.emit(message.round).values()
+        return Content("iterate", {"weights": np.array(told.weights)})
 
     def close(self, message: Message) -> dict[str, Any]:
         """The weights of its last update, for rows as they were given."""
         return _model(self.agreed, self._node.state.updated) | {"classes": self._classes}
-
-    def _told(self, number: int) -> Content:
-        [message, *_] = self.emit(number).values()
-        return Content("iterate", {"weights": np.array(message.weights)})
 
 
 class Hub(Lead):
@@ -115,17 +119,22 @@ class Hub(Lead):
     def __init__(self, job: Job, site: Site, shape: Shape, noise: Noise) -> None:
         agreed = agreement_of(job, shape)
         self._classes = np.unique(np.asarray(job.settings["classes"]))
+        self._starts = agreed.starts(shape.columns)
         super().__init__(agreed, agreed.lead())
+
+    def open(self, replies: Sequence[Message]) -> list[Content]:
+        """Where the neighbours start, which is public."""
+        return self._relayed(self._starts)
 
     def gather(self, replies: Sequence[Message]) -> list[Content]:
         """What the neighbours told."""
         widths = {len(reply.arrays["weights"]) for reply in replies if reply.kind == "iterate"}
         if any(reply.kind != "iterate" for reply in replies) or len(widths) != 1:
             raise Refusal("an iterate of each node is awaited, all of one length")
-        told = self._keeps.take([reply.arrays["weights"] for reply in replies])
-        return [Content("neighbours", {"weights": weights}) for weights in told]
+        return self._relayed([reply.arrays["weights"] for reply in replies])
 
-    open = gather
+    def _relayed(self, weights: Sequence[Array]) -> list[Content]:
+        return [Content("neighbours", {"weights": own}) for own in self._keeps.take(weights)]
 
     def result(self) -> dict[str, Any]:
         """The mean of the nodes' models, all of which it has relayed."""
@@ -145,6 +154,10 @@ def local_model(run: Finished) -> Beside:
     samples = [agreed.samples(one.columns, one.labels, classes) for one in shares]
     joint, mean = beside(agreed, samples, np.asarray(result["weights"]), result["intercept"])
     return {"loss": joint}, {"loss": mean}
+
+
+def _is_node(value: Any) -> bool:
+    return type(value) is int
 
 
 def _model(agreed: Any, weights: Array) -> dict[str, Any]:

@@ -30,13 +30,14 @@ from nvflare.apis.executor import Executor
 from nvflare.apis.fl_constant import FLContextKey, ReturnCode
 from nvflare.apis.impl.controller import Controller
 from nvflare.apis.shareable import Shareable, make_reply
+from nvflare.widgets.info_collector import InfoCollector
 
 from dpsvm.federation.config import SiteConfig
 from dpsvm.federation.coordinator import Turn
 from dpsvm.federation.in_process import run_turns
 from dpsvm.federation.job import Job, check_keys, read_toml, told_where
 from dpsvm.federation.messages import Message, decoded_answer, refused_bytes
-from dpsvm.federation.nvflare_export import POINTER, TASK, TERMS
+from dpsvm.federation.nvflare_export import POINTER, STATS, TASK, TERMS
 from dpsvm.federation.party import Party
 from dpsvm.federation.site import Refusal
 from dpsvm.federation.store import StoreError, told_of
@@ -61,6 +62,7 @@ class CoordinatorController(Controller):  # type: ignore[misc]
         self.reply_timeout, self.dry = reply_timeout, dry
         self._news = threading.Condition()
         self._lost: set[str] = set()  # parties that are not asked any more
+        self._asked: tuple[int, set[str], float] = (-1, set(), time.monotonic())
 
     def start_controller(self, fl_ctx: Any) -> None:
         """Nothing is begun before the job is."""
@@ -75,11 +77,16 @@ class CoordinatorController(Controller):  # type: ignore[misc]
         self.log_warning(fl_ctx, f"{client.name} answered too late")
 
     def handle_event(self, event_type: str, fl_ctx: Any) -> None:
-        """A party that is gone is not waited for."""
+        """A party that is gone is not waited for; an admin is told who is."""
         if event_type == EventType.CLIENT_DISCONNECTED:
             with self._news:
                 self._lost.add(fl_ctx.get_prop(FLContextKey.DISCONNECTED_CLIENT_NAME))
                 self._news.notify_all()
+        elif event_type == InfoCollector.EVENT_TYPE_GET_STATS:
+            collector = fl_ctx.get_prop(InfoCollector.CTX_KEY_STATS_COLLECTOR)
+            number, awaited, since = self._asked
+            asked = [number, sorted(awaited), time.monotonic() - since]
+            collector.add_info(STATS, {"asked": asked})
 
     def control_flow(self, abort_signal: Any, fl_ctx: Any) -> None:
         """Run to the end, or to what stops it."""
@@ -122,9 +129,11 @@ class CoordinatorController(Controller):  # type: ignore[misc]
             for name, message in messages.items()
             if name not in self._lost
         }
-        end = time.monotonic() + self.reply_timeout
+        began = time.monotonic()
+        end, number = began + self.reply_timeout, next(iter(messages.values())).round
         with self._news:
             while late := set(messages) - set(answers) - self._lost:
+                self._asked = number, late, began
                 if abort_signal.triggered or time.monotonic() >= end:
                     self._lost |= late
                 else:

@@ -18,6 +18,8 @@ EXECUTOR = "dpsvm.federation.nvflare.PartyExecutor"
 TASK = "dpsvm"
 TERMS = "job.json"
 """The terms of the run, beside the configuration of the job."""
+STATS = "dpsvm"
+"""The group of what the coordinator's process tells the admin of how far it is."""
 POINTER = "dpsvm.toml"
 """Names the file of a site, in the folder "local" of its startup kit."""
 

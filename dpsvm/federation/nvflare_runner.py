@@ -1,59 +1,41 @@
-"""A federation of NVIDIA FLARE: kits, processes, jobs. ``dpsvm federation nvflare`` calls it.
+"""A federation of NVIDIA FLARE: processes and jobs. ``dpsvm federation nvflare`` calls it.
 
-``provision`` makes the startup kits of a server, of the sites and of an admin, with certificates
-for mutual TLS, and prepares them. Its first site coordinates. :class:`Federation` runs all of them
-on this machine; across organisations each starts ``startup/start.sh`` of its own kit, after
-``prepare``. :class:`NVFlareRunner` submits a job, waits, and gives how it ended.
+:class:`Federation` runs the kits of a folder on this machine; across organisations each runs its
+own, or starts ``startup/start.sh`` of it. :class:`NVFlareRunner` submits a job, waits, and gives
+how it ended.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dpsvm.federation.job import Job, read_toml
-from dpsvm.federation.nvflare_export import AUTHORIZATION, POINTER, RESOURCES, export
+from dpsvm.federation.job import Job
+from dpsvm.federation.nvflare_export import STATS, export
+from dpsvm.federation.nvflare_kits import Kits, org_of
+from dpsvm.federation.site import Refusal
 
-ADMIN = "admin@dpsvm.federation"
-_PROJECT = "dpsvm"
-_LIGHTER = "nvflare.lighter.impl"
 _POLL = 0.25
 _GRACE = 30.0  # seconds for an orderly end
+
+_LOOK = 1.0  # seconds between looks at how far a job is
 
 Watch = Callable[[str], None]
 """Called with the status of a job whenever it changes."""
 
-
-@dataclass(frozen=True)
-class Kits:
-    """The startup kits of a federation."""
-
-    server: Path
-    sites: Mapping[str, Path]
-    admin: Path
-
-    @classmethod
-    def find(cls, folder: str | os.PathLike[str]) -> Kits:
-        """Those that :func:`provision` made."""
-        found: dict[str, list[Path]] = {"server": [], "client": [], "admin": []}
-        for kind, kits in found.items():
-            pattern = f"{_PROJECT}/prod_00/*/startup/fed_{kind}.json"
-            kits.extend(path.parents[1].resolve() for path in sorted(Path(folder).glob(pattern)))
-        if len(found["server"]) != 1 or not found["client"] or len(found["admin"]) != 1:
-            raise ValueError(f"{folder}: no startup kits of a federation are here")
-        sites = {kit.name: kit for kit in found["client"]}
-        return cls(found["server"][0], sites, found["admin"][0])
+Told = Callable[[int, list[str], float], None]
+"""Called now and then with the round, who has not answered in it, and for how many seconds."""
 
 
 @dataclass(frozen=True)
@@ -70,59 +52,11 @@ class Outcome:
     folder: Path | None  # what was downloaded
 
 
-def provision(
-    folder: str | os.PathLike[str],
-    sites: Sequence[str | os.PathLike[str]],
-    *,
-    host: str = "localhost",
-    port: int = 8002,
-) -> Kits:
-    """Make the kits of a server and of some sites, whose files are given, and prepare them.
-
-    The first site coordinates: the server gets its file too.
-    """
-    folder, files = Path(folder), [Path(site).resolve() for site in sites]
-    if folder.exists() and any(folder.iterdir()):
-        raise ValueError(f"{folder}: not an empty folder")
-    names = [str(read_toml(file).get("name")) for file in files]
-    folder.mkdir(parents=True, exist_ok=True)
-    project = folder / "project.yml"
-    project.write_text(json.dumps(_project(names, host, port), indent=1))  # JSON is YAML
-    command = ["-m", "nvflare.cli", "provision", "-p", str(project), "-w", str(folder)]
-    done = subprocess.run(
-        [sys.executable, *command], stdin=subprocess.DEVNULL, capture_output=True, text=True
-    )
-    if done.returncode:
-        raise RuntimeError(f"provisioning failed: {done.stdout}{done.stderr}")
-    kits = Kits.find(folder)
-    prepare(kits.server, files[0])
-    for name, file in zip(names, files, strict=True):
-        prepare(kits.sites[name], file)
-    return kits
-
-
-def prepare(kit: str | os.PathLike[str], site: str | os.PathLike[str]) -> None:
-    """Give a kit its policy, and the file of its site."""
-    kit, local = Path(kit).resolve(), Path(kit, "local").resolve()
-    resources = json.loads((local / "resources.json.default").read_text()) | RESOURCES
-    if "servers" in resources:
-        _prepare_server(resources, kit)
-    (local / "resources.json").write_text(json.dumps(resources, indent=1))
-    (local / "authorization.json").write_text(json.dumps(AUTHORIZATION, indent=1))
-    (kit / "transfer").mkdir(exist_ok=True)
-    point(kit, site)
-
-
-def point(kit: str | os.PathLike[str], site: str | os.PathLike[str]) -> None:
-    """Tell a kit which file its site has; the next job goes by it."""
-    name = json.dumps(str(Path(site).resolve()))
-    Path(kit, "local", POINTER).write_text(f"site = {name}\n", encoding="utf-8")
-
-
 class Federation:
     """The server and the sites of a folder, as processes on this machine, until it is left.
 
-    Each has its console.log in its kit. Nothing of them is left behind, whatever happens.
+    Each has its console.log in its kit. Nothing of them is left behind, whatever happens. Where
+    the admin's kit is not among them, nobody here can ask the server who is there.
     """
 
     def __init__(
@@ -143,11 +77,13 @@ class Federation:
     def start(self, timeout: float = 120.0) -> None:
         """Start all, and wait until the server knows every site."""
         try:
-            self._start("server", self.kits.server, "server", "org=hub")
+            if self.kits.server is not None:
+                self._start("server", self.kits.server, "server", "org=hub")
             for name, kit in self.kits.sites.items():
-                more = (f"uid={name}", f"org={_org(name)}", "heart_beat_interval=2")
+                more = (f"uid={name}", f"org={org_of(name)}", "heart_beat_interval=2")
                 self._start(name, kit, "client", *more)
-            self._await_sites(time.monotonic() + timeout)
+            if self.kits.admin is not None and self.kits.server is not None:
+                self._await_sites(time.monotonic() + timeout)
         except BaseException:
             self._kill()
             raise
@@ -161,16 +97,26 @@ class Federation:
             self._kill()
 
     def _ask_to_end(self) -> None:
+        if self.kits.admin is None or self.kits.server is None:
+            for process in self.processes.values():
+                process.terminate()
+            self._wait(_GRACE / 3)
+            return
         with suppress(Exception), _session(self.kits, 10.0) as session:
             session.shutdown("all", wait=False)
-            end = time.monotonic() + _GRACE
+            self._wait(_GRACE)
+
+    def _wait(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        with suppress(subprocess.TimeoutExpired):
             for process in self.processes.values():
                 process.wait(max(0.0, end - time.monotonic()))
 
     def _start(self, name: str, kit: Path, kind: str, *more: str) -> None:
         module = f"nvflare.private.fed.app.{kind}.{kind}_train"
         given = ["-m", str(kit), "-s", f"fed_{kind}.json", "--set", "secure_train=true"]
-        with open(kit / "console.log", "ab") as log:
+        mine = partial(os.open, mode=0o600)
+        with open(kit / "console.log", "ab", opener=mine) as log:
             self.processes[name] = subprocess.Popen(
                 [sys.executable, "-u", "-m", module, *given, "config_folder=config", *more],
                 stdin=subprocess.DEVNULL,
@@ -178,6 +124,7 @@ class Federation:
                 stderr=subprocess.STDOUT,
                 env=self._environment,
                 start_new_session=True,  # a group to end, with the processes of its jobs
+                umask=0o077 if os.name == "posix" else -1,
             )
 
     def _await_sites(self, end: float) -> None:
@@ -211,24 +158,38 @@ class NVFlareRunner:
         self.kits = Kits.find(folder)
 
     def run(
-        self, job: Job, watch: Watch | None = None, *, dry: bool = False, timeout: float = 0.0
+        self,
+        job: Job,
+        watch: Watch | None = None,
+        *,
+        dry: bool = False,
+        reply_timeout: float = 600.0,
+        timeout: float = 0.0,
+        told: Told | None = None,
     ) -> Outcome:
         """Run a job to its end, or resume it; what is interrupted here is aborted there.
 
+        reply_timeout : seconds that a party has for an answer
         timeout : seconds to wait for the end, 0 for as long as it takes
+        told : hears who is awaited
         """
         with tempfile.TemporaryDirectory() as folder:
-            export(job, folder, dry=dry)
-            return self.submit(Path(folder, "job"), watch, timeout=timeout)
+            export(job, folder, dry=dry, reply_timeout=reply_timeout)
+            return self.submit(Path(folder, "job"), watch, timeout=timeout, told=told)
 
     def submit(
-        self, folder: str | os.PathLike[str], watch: Watch | None = None, *, timeout: float = 0.0
+        self,
+        folder: str | os.PathLike[str],
+        watch: Watch | None = None,
+        *,
+        timeout: float = 0.0,
+        told: Told | None = None,
     ) -> Outcome:
         """Run the job of a folder."""
         with _session(self.kits) as session:
             identity = session.submit_job(os.fspath(folder))
             try:
-                meta = _awaited(session, identity, watch, timeout)
+                meta = _awaited(session, identity, watch, timeout, told)
             except BaseException:
                 with suppress(Exception):
                     session.abort_job(identity)
@@ -240,6 +201,8 @@ class NVFlareRunner:
 def _session(kits: Kits, timeout: float = 30.0) -> Iterator[Any]:
     from nvflare.fuel.flare_api.flare_api import new_secure_session
 
+    if kits.admin is None:
+        raise Refusal("the kit of the admin, who submits jobs, is not in this folder")
     with redirect_stdout(sys.stderr):  # it says that it is connecting
         session = new_secure_session(kits.admin.name, str(kits.admin), timeout=timeout)
     try:
@@ -249,8 +212,11 @@ def _session(kits: Kits, timeout: float = 30.0) -> Iterator[Any]:
             session.close()
 
 
-def _awaited(session: Any, identity: str, watch: Watch | None, timeout: float) -> Mapping[str, Any]:
+def _awaited(
+    session: Any, identity: str, watch: Watch | None, timeout: float, told: Told | None
+) -> Mapping[str, Any]:
     began, last = time.monotonic(), ""
+    looked = began
     while True:
         meta: Mapping[str, Any] = session.get_job_meta(identity)
         status = str(meta["status"])
@@ -259,8 +225,13 @@ def _awaited(session: Any, identity: str, watch: Watch | None, timeout: float) -
         if status.startswith("FINISHED"):
             return meta
         if timeout and time.monotonic() > began + timeout:
-            raise TimeoutError(f"the job is {status} after {timeout:g} seconds")
+            raise TimeoutError(f"the job is {status} after {timeout:g} seconds, and is aborted")
         last = status
+        if told is not None and time.monotonic() > looked + _LOOK and status == "RUNNING":
+            with suppress(Exception):  # it is to look at, and no more
+                stats = session.show_stats(identity, "server", None)
+                told(*stats["server"][STATS]["asked"])
+            looked = time.monotonic()
         time.sleep(_POLL)
 
 
@@ -273,43 +244,3 @@ def _outcome(meta: Mapping[str, Any], folder: Path) -> Outcome:
     content = json.loads(told.read_text(encoding="utf-8"))
     text = result.read_text(encoding="utf-8") if result.is_file() else None
     return Outcome(content["ended"], content["reason"], text, status, folder)
-
-
-def _prepare_server(resources: dict[str, Any], kit: Path) -> None:
-    """Stores in the kit, not in a folder that all federations of a machine share; no long waits."""
-    resources["servers"][0]["heart_beat_timeout"] = 30
-    storage = resources["snapshot_persistor"]["args"]["storage"]["args"]
-    storage["root_dir"] = str(kit / "snapshot-storage")
-    arguments = {one["id"]: one.setdefault("args", {}) for one in resources["components"]}
-    arguments["job_manager"]["uri_root"] = str(kit / "jobs-storage")
-    arguments["job_scheduler"] |= {
-        "max_jobs": 1,
-        "min_schedule_interval": 1.0,
-        "max_schedule_interval": 2.0,
-        "max_schedule_count": 60,
-    }
-
-
-def _project(names: Sequence[str], host: str, port: int) -> dict[str, Any]:
-    server = {"name": host, "type": "server", "org": "hub"}
-    builders: dict[str, dict[str, Any]] = {
-        "workspace.WorkspaceBuilder": {"template_file": ["master_template.yml"]},
-        "static_file.StaticFileBuilder": {"config_folder": "config", "scheme": "grpc"},
-        "cert.CertBuilder": {},
-        "signature.SignatureBuilder": {},
-    }
-    return {
-        "api_version": 3,
-        "name": _PROJECT,
-        "description": "sites that train a joint model",
-        "participants": [
-            {**server, "fed_learn_port": port, "admin_port": port},
-            *({"name": name, "type": "client", "org": _org(name)} for name in names),
-            {"name": ADMIN, "type": "admin", "org": "hub", "role": "lead"},
-        ],
-        "builders": [{"path": f"{_LIGHTER}.{p}", "args": args} for p, args in builders.items()],
-    }
-
-
-def _org(name: str) -> str:
-    return re.sub(r"\W", "_", name)

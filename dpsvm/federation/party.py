@@ -5,20 +5,32 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from dpsvm.federation import witness
+from dpsvm.federation.consent import Clock, utc_now
 from dpsvm.federation.custody import PARTY, Custody
+from dpsvm.federation.fixed_point import Sum
 from dpsvm.federation.job import Job
-from dpsvm.federation.members import Content, Member, Shape, make_member
-from dpsvm.federation.messages import NOT_BEGUN, VERSION, Message, Scalar, refusal
+from dpsvm.federation.journal import Journal
+from dpsvm.federation.limits import require_numbers
+from dpsvm.federation.members import (
+    Content,
+    Member,
+    Shape,
+    make_member,
+    rehearse_member,
+    rounds_of,
+)
+from dpsvm.federation.messages import NOT_BEGUN, VERSION, Array, Message, Scalar, refusal
 from dpsvm.federation.models import dump_model
 from dpsvm.federation.site import Refusal, Site
 from dpsvm.federation.store import Phase, Store, StoreError, no_phase, told_of
+from dpsvm.federation.sums import PartySums
 from dpsvm.privacy.minimiser import CertificateError
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.release import Price
-from dpsvm.privacy.stream import KEY_BYTES, SecretStream
 
 
 @dataclass
@@ -26,10 +38,12 @@ class _Progress:
     """How far a party is: all that is kept of a run."""
 
     shape: Shape | None = None
+    roster: dict[str, Array] = field(default_factory=dict)  # sum keys of all parties
     held: int = NOT_BEGUN  # the last round it has answered
     asked: str = ""  # digest of the question of that round
     reply: Content | None = None
-    member: Member | None = None
+    member: Member | None = None  # once the run is charged
+    reserved: str = ""  # in the ledger, until it is charged
     ended: bool = False
     closed: str | None = None  # why nothing more is answered, though the run is not over
 
@@ -39,13 +53,17 @@ class Party:
 
     A run is a sequence of rounds: 0 begins it, the last ends it. An answer is computed once, kept
     together with all that it depends on, and only then sent: who asks again gets the same bytes,
-    who asks something else in its place, or a round out of turn, is refused. The budget is charged
-    in round 0, before anything of the run is computed, and is found again by the run's name.
+    who asks something else in its place, or a round out of turn, is refused. Round 0 reserves what
+    the run costs and looks at no data. The first question of round 1 charges it, on the disk, and
+    only then are the data opened and is anything computed of them, an error included. What is
+    stopped before that is refunded, and never begun again. What is only added up leaves it masked,
+    unless the terms say that sums are open.
 
     What is kept and what is charged must fit together. A charge without its snapshot, a snapshot
     without its charge, a run without its noise key, other data or an uncertified result are
     refused, for good, and never begun anew. One thing no program on this disk can see: a folder put
-    back from a backup. It would answer rounds again that were answered: never restore one.
+    back from a backup that was made after the charge. It would answer rounds again that were
+    answered: never restore one.
 
     >>> import numpy as np
     >>> from dpsvm.federation.store import MemoryStore
@@ -55,14 +73,25 @@ class Party:
     {'reason': 'lab takes part in run heart-1, not in heart-2'}
     """
 
-    def __init__(self, job: Job, site: Site, store: Store, *, phase: Phase = no_phase) -> None:
+    def __init__(
+        self,
+        job: Job,
+        site: Site,
+        store: Store,
+        *,
+        phase: Phase = no_phase,
+        clock: Clock = utc_now,
+        journal: Journal | None = None,
+    ) -> None:
         self.job, self.site, self.store = job, site, store
+        self._clock, self._journal = clock, journal
         self.place = job.place(site.name)
         self.refused: str | None = None  # why the last request was, in full
         self.stopped: str | None = None  # why the run was given up
         self.price: Price | None = None  # of the run, once it is known
         self._phase = phase
         self.custody = Custody(job, site, store, PARTY)
+        self.sums = PartySums(job, site, store)
         self.restore()
 
     @property
@@ -80,29 +109,41 @@ class Party:
         """Why it answers nothing more though the run is not over, None if it does."""
         return self._now.closed
 
+    @property
+    def _begun(self) -> bool:
+        return self.held != NOT_BEGUN or bool(self.custody.charges)
+
     def hello(self) -> Message:
         """Who it is; nothing is computed and nothing charged."""
         budget = None if self.site.ledger is None else float(self.site.ledger.remaining())
         budget = None if budget == math.inf else budget
+        count, head = witness.head_of(self.site)
         scalars: dict[str, Scalar] = {
             "version": VERSION,
             "job": self.job.digest,
             "party": self.site.name,
             "rows": self.site.rows,
             "columns": self.site.columns,
-            "ids": self.site.digest() if self.job.ids else "",
+            "ids": self.site.digest() if self.job.compares_ids else "",
             "held": self.held,
             "budget": budget,
+            "ledger": count,
+            "head": head,
+            **self.sums.introduction(begun=self._begun),
         }
-        return Message(self.job.run, NOT_BEGUN, "hello", scalars=scalars)
+        seen = witness.seen(self.site, self.job.parties)
+        return Message(self.job.run, NOT_BEGUN, "hello", seen, scalars)
 
     def handle(self, message: Message) -> Message:
         """The answer to a message, or a refusal that says why there is none."""
         self.refused = None
         try:
+            if self.site.consent is not None and message.kind != "stop":
+                self.site.consent.require(self._clock())
             if self._halfway:
                 self.restore()
-            return self._handle(message)
+            answer = self._handle(message)
+            return answer if self._journal is None else self._journal.answered(message, answer)
         except CertificateError as error:
             self.refused = told = str(error)
             self._close(told)
@@ -114,6 +155,8 @@ class Party:
         except Exception as error:  # a party that answers is worth more than its stack
             self.refused = f"{type(error).__name__}: {error}"
             told = f"{self.site.name} failed, and knows why"
+        if self._journal is not None:
+            self._journal.refused(self.refused, message)
         return refusal(self.job.run, message.round, told)
 
     def handle_bytes(self, data: bytes) -> bytes:
@@ -122,6 +165,8 @@ class Party:
             message = Message.decode(data)
         except ValueError as error:
             self.refused = str(error)
+            if self._journal is not None:
+                self._journal.refused(self.refused)
             return refusal(self.job.run, NOT_BEGUN, str(error)).encode()
         return self.handle(message).encode()
 
@@ -148,12 +193,18 @@ class Party:
             return _Progress()  # killed on the way to the charge, or just after it
         rows, sizes, columns = kept["shape"]
         shape = Shape(rows, tuple(sizes), columns)
-        member = self._make_member(shape, begun=True)
-        self.custody.require_charge(member.price)
-        self.custody.require_data(kept["data"])
-        member.recall(kept["member"])
-        own = {name: kept[name] for name in ("held", "asked", "ended", "closed")}
-        return _Progress(shape=shape, reply=Content(*kept["reply"]), member=member, **own)
+        self._stream = self.custody.stream(begun=True)
+        self.price = rehearse_member(self.job, self.place, self.site, shape)
+        self.sums.use(kept["roster"])
+        own = ("held", "asked", "ended", "closed", "reserved", "roster")
+        reply = Content(*kept["reply"])
+        now = _Progress(shape=shape, reply=reply, **{name: kept[name] for name in own})
+        if now.held > 0:
+            self.custody.require_charge(self.price)
+            now.member = self._make_member(shape)
+            self.custody.require_data(kept["data"])
+            now.member.recall(kept["member"])
+        return now
 
     def _close(self, reason: str) -> None:
         """Answer nothing more: go back to the last round, and keep that it was the last."""
@@ -175,11 +226,12 @@ class Party:
             return self.hello()
         if message.kind == "stop":
             self.stopped = message.text("reason")
+            self._give_back(message.round)
             return Message(self.job.run, message.round, "stopped")
         if message.kind == "rehearse":
-            # Built and dropped: what would be refused in the run is refused now.
-            unused = SecretStream(bytes(KEY_BYTES))
-            self.custody.check(self._of_noise(unused, self._shape_of(message)).price)
+            self.custody.rehearse()
+            self.sums.checked(message.arrays, begun=self._begun)
+            self._priced(message)
             return Message(self.job.run, message.round, "ready")
         acts: dict[str, Callable[[Message], Content]] = {"begin": self._begin, "end": self._end}
         return self._once(message, acts.get(message.kind, self._answer))
@@ -187,7 +239,7 @@ class Party:
     def _once(self, message: Message, act: Callable[[Message], Content]) -> Message:
         """Answer a round, or give the answer that it got."""
         now = self._now
-        asked = hashlib.sha256(message.encode()).hexdigest()
+        asked = _digest(message)
         if message.round == now.held and now.reply is not None:
             if asked != now.asked:
                 raise Refusal(
@@ -203,10 +255,14 @@ class Party:
                 f"{self.site.name} awaits round {now.held + 1}, got a {message.kind} for round "
                 f"{message.round}"
             )
+        require_numbers(
+            self.job, f"the {message.kind} for {self.site.name}", message.kind, message.arrays
+        )
         self._halfway = True
         self._phase("before draw")
-        self._question = f"{message.round} {asked}"
+        self._asked, self._question = asked, f"{message.round} {asked}"
         content = act(message)
+        require_numbers(self.job, f"the answer of {self.site.name}", content.kind, content.arrays)
         self._phase("after draw")
         reply = Message(self.job.run, message.round, *content)
         now.held, now.asked, now.reply = message.round, asked, content
@@ -216,29 +272,56 @@ class Party:
         return reply
 
     def _begin(self, message: Message) -> Content:
-        shape = self._shape_of(message)
-        member = self._make_member(shape, begun=bool(self.custody.charges))
-        self.custody.check(member.price)
-        self._now.shape = shape
+        roster = self.sums.checked(message.arrays, begun=self._begun)
+        price = self._priced(message)
+        self._stream = self.custody.stream(begun=bool(self.custody.charges))
+        now = self._now
+        now.shape, now.roster = self._shape_of(message), roster
         self.store.save(self.snapshot(), self._phase)  # a charge without a snapshot is a lost run
-        self._phase("before charge")
-        self.custody.pay(member.price)
-        self._phase("after charge")
-        self._now.member = member
-        self._stream.seek(self._question)
-        return member.open()
+        self._phase("before reserve")
+        now.reserved = self.custody.reserve(price, rounds_of(self.job, now.shape))
+        self._phase("after reserve")
+        witness.keep(self.site, self.job.parties, message)
+        self.sums.use(roster)
+        return Content("ready")
+
+    def _paid(self) -> Member:
+        """The member: it is made of data, so the run is charged first, on the disk."""
+        now = self._now
+        if now.member is None:
+            assert now.shape is not None
+            self._phase("before charge")
+            self.custody.commit(self.price, now.reserved)
+            self._phase("after charge")
+            now.member, now.reserved = self._make_member(now.shape), ""
+        return now.member
 
     def _answer(self, message: Message) -> Content:
+        member = self._paid()
         self._stream.seek(self._question)
-        assert self._now.member is not None
-        return self._now.member.answer(message)
+        common = member.common(message)
+        found = member.answer(message)
+        if not isinstance(found, Sum):
+            return found
+        asked = self._asked if common is message else _digest(common)
+        return self.sums.content(found, message.round, asked)
 
     def _end(self, message: Message) -> Content:
-        assert self._now.member is not None
-        model = self._now.member.close(message)
+        model = self._paid().close(message)
         self.store.write("model.json", dump_model(self.job, self.site, model))
         self._now.ended = True
         return Content("ended")
+
+    def _give_back(self, number: int) -> None:
+        """Refund a run that is stopped before anybody was asked for an answer from data.
+
+        One that is stopped in round 1 may have been charged elsewhere, and may be resumed: its
+        reservation stays until it expires, or until the site gives the run up.
+        """
+        reserved = self._now.held == 0 and self.price is not None
+        if number <= 0 and (reserved or self.custody.reserved):
+            self._halfway = True  # whatever comes next is refused
+            self.custody.refund(str(self.stopped))
 
     def _check_terms(self, message: Message) -> None:
         if message.whole("version") != VERSION:
@@ -260,6 +343,8 @@ class Party:
             raise Refusal(f"the sizes of the parties were agreed to be {self.job.sizes}")
         rows, network = message.whole("rows"), self.job.algorithm == "network"
         own = (0, self.site.rows) if network else (self.site.rows, self.site.columns)
+        if self.job.algorithm == "align":
+            own = (rows, self.site.rows)  # the label owner has others
         if (rows, sizes[self.place]) != own:
             raise Refusal(
                 f"{self.site.name} has {self.site.rows} rows and {self.site.columns} columns, and "
@@ -267,12 +352,19 @@ class Party:
             )
         return Shape(rows, sizes, self.site.columns if network else 0)
 
-    def _make_member(self, shape: Shape, *, begun: bool) -> Member:
-        self._stream = self.custody.stream(begun=begun)
-        return self._of_noise(self._stream, shape)
+    def _priced(self, message: Message) -> Price | None:
+        """What a run of these sizes costs; all that is refused without a look at the data is."""
+        shape = self._shape_of(message)
+        self.price = rehearse_member(self.job, self.place, self.site, shape)
+        self.custody.check(self.price)
+        witness.require_witnessed(self.site, self.job.parties, message)
+        return self.price
 
-    def _of_noise(self, stream: SecretStream, shape: Shape) -> Member:
-        stream.seek("member")
-        member = make_member(self.job, self.place, self.site, shape, Noise(stream))
-        self.price = member.price
-        return member
+    def _make_member(self, shape: Shape) -> Member:
+        self._stream.seek("member")
+        noise, own = Noise(self._stream), (self.job, self.place, self.site, shape)
+        return self.custody.opened(lambda: make_member(*own, noise))
+
+
+def _digest(message: Message) -> str:
+    return hashlib.sha256(message.encode()).hexdigest()

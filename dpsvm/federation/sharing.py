@@ -11,16 +11,19 @@ from dpsvm.admm import SharingADMMClassifier, SharingADMMRegressor
 from dpsvm.admm.sharing.agreement import Agreement, check_settings
 from dpsvm.admm.sharing.comparison import alone
 from dpsvm.admm.sharing.estimators import BaseSharingADMM
-from dpsvm.admm.sharing.party import Broadcast, Contribution, Ending
+from dpsvm.admm.sharing.party import Broadcast, Ending
 from dpsvm.admm.sharing.regularisers import Ball, Box
+from dpsvm.admm.sharing.totals import Total, moved
+from dpsvm.federation.fixed_point import Sum
 from dpsvm.federation.job import Job
+from dpsvm.federation.limits import require_frame
 from dpsvm.federation.members import (
     Beside,
     Content,
     Finished,
-    Lead,
     Member,
     Shape,
+    SumLead,
     agreement_of,
     end_of_run,
     require_kind,
@@ -67,7 +70,13 @@ def settings_of(job: Job) -> BaseSharingADMM:
 
 def agree(settings: BaseSharingADMM, shape: Shape) -> Agreement:
     """What the parties and the label owner agree on."""
+    require_frame((len(shape.sizes) + 8) * shape.rows, "a snapshot of all parties' numbers")
     return Agreement.of(settings, shape.sizes)
+
+
+def check_member(job: Job, place: int, site: Site, shape: Shape) -> None:
+    """Refuse public numbers that a party's noise is not made for."""
+    agreement_of(job, shape).check_sizes(place, shape.rows)
 
 
 class SharingMember(Member):
@@ -75,18 +84,21 @@ class SharingMember(Member):
 
     def __init__(self, job: Job, place: int, site: Site, shape: Shape, noise: Noise) -> None:
         agreed = agreement_of(job, shape)
-        self._party = agreed.member(place, agreed.columns_of(place, site.table), noise)
+        table = agreed.clipped(place, site.open().table)
+        self._party = agreed.member(place, agreed.columns_of(place, table), noise)
         super().__init__(agreed, self._party)
 
-    def answer(self, message: Message) -> Content:
-        """Its part of every sample's prediction."""
+    def answer(self, message: Message) -> Sum:
+        """Its part of every sample's prediction, and how far that has moved."""
         require_kind(message, "price", "a price is")
         price, rho = message.arrays["price"], message.real("rho")
         if not np.all(np.isfinite(price)) or rho <= 0.0:
             raise Refusal("a price of finite numbers and a rho above 0 are needed")
         self.require_round(message)
         broadcast = Broadcast(message.round, price, rho, bool(message.scalars["keep"]))
-        return Content("contribution", {"prediction": self._party.answer(broadcast).prediction})
+        last = self._party.sent
+        prediction = self._party.answer(broadcast).prediction
+        return Sum(prediction, moved(last, prediction))
 
     def close(self, message: Message) -> dict[str, Any]:
         """Its weights, and the intercept if it has the constant column."""
@@ -96,8 +108,10 @@ class SharingMember(Member):
         return {"weights": weights, "intercept": intercept}
 
 
-class SharingLead(Lead):
+class SharingLead(SumLead):
     """The owner of the labels; it adds no noise."""
+
+    squares = True
 
     def __init__(self, job: Job, site: Site, shape: Shape, noise: Noise) -> None:
         agreed = agreement_of(job, shape)
@@ -115,10 +129,10 @@ class SharingLead(Lead):
         scalars: dict[str, Scalar] = {"rho": float(asked.rho), "keep": bool(asked.keep)}
         return Content("price", {"price": asked.price}, scalars)
 
-    def told(self, place: int, reply: Message) -> Contribution:
-        """A part of the predictions."""
-        require_kind(reply, "contribution", "a contribution is")
-        return Contribution(reply.round, place, reply.arrays["prediction"])
+    def gather_sum(self, number: int, total: Sum) -> list[Content]:
+        """Take the sums of a round; the next price."""
+        told = Total(number, total.values, float(total.squares or 0.0))
+        return [self.question(self._keeps.gather(told))]
 
     def result(self) -> dict[str, Any]:
         """The classes; the weights are the parties' own."""

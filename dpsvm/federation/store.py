@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,14 @@ Phase = Callable[[str], None]
 """Called with the name of a phase when a site reaches it; does nothing outside of tests."""
 
 _KEY, _SNAPSHOT = "noise.key", "snapshot"
-_KEPT = (_KEY, _SNAPSHOT, "aborted", "model.json", "result.json")
+PURGED = "purged"
+"""The file that stays of a run whose others were removed: it is never begun again."""
+
+_MODELS = ("model.json", "result.json")
+_KEPT = (
+    *(_KEY, _SNAPSHOT, "charged", "aborted", "refunded", "rehearsals", PURGED),
+    *_MODELS,
+)
 
 
 class StoreError(ValueError):
@@ -33,6 +41,18 @@ class StoreError(ValueError):
         self.reason = reason
 
 
+class DataError(StoreError):
+    """Values that a site cannot use; which they are is not for others to know.
+
+    >>> told_of(DataError("lab", "lab.csv: line 7: '4O' in column 'age' is not a number"))
+    'the values of lab cannot be used, and it knows why'
+    """
+
+    def __init__(self, site: str, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = f"the values of {site} cannot be used, and it knows why"
+
+
 def told_of(error: Exception) -> str:
     """What other sites may know of an error.
 
@@ -40,6 +60,23 @@ def told_of(error: Exception) -> str:
     'another process has this run'
     """
     return error.reason if isinstance(error, StoreError) else str(error)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder for its owner alone, and those above it, all of which survive a power cut.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     make_folder(Path(folder, "state", "party"))
+    ...     oct(Path(folder, "state").stat().st_mode)
+    '0o40700'
+    """
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    for one in reversed(missing):
+        with suppress(FileExistsError):
+            one.mkdir(mode=0o700)
+    for one in reversed(missing or [folder]):
+        sync_folder(one.parent)
 
 
 def no_phase(_: str) -> None:
@@ -149,9 +186,8 @@ class RunFolder(Store):
 
     def __init__(self, folder: str | os.PathLike[str], run: str) -> None:
         self.path: Path = Path(folder, run)
-        self.path.mkdir(parents=True, exist_ok=True)
-        self.path.chmod(0o700)
-        sync_folder(self.path.parent)  # a charge must not outlive the folder it was made for
+        make_folder(self.path)  # a charge must not outlive the folder it was made for
+        _check_rights(self.path)
         try:
             self._lock = lock(self.path / "lock", wait=False)
         except LockedError:
@@ -169,6 +205,21 @@ class RunFolder(Store):
         """Let others have it."""
         self._lock.release()
 
+    def purge(self, words: str, *, models: bool = False) -> None:
+        """Remove what is kept of a run that is over, for good; a mark stays, which has the words.
+
+        The mark is on the disk before anything is removed: who is killed meanwhile does it again.
+
+        models : what the run has made as well
+        """
+        if self._get(PURGED) is None:
+            self._put(PURGED, words.encode())
+        stays = {PURGED, "charged", "lock", *(() if models else _MODELS)}
+        for file in self.path.iterdir():
+            if file.name not in stays:
+                file.unlink()
+        sync_folder(self.path)
+
     def _get(self, name: str) -> bytes | None:
         try:
             return (self.path / name).read_bytes()
@@ -176,7 +227,25 @@ class RunFolder(Store):
             return None
 
     def _put(self, name: str, data: bytes, phase: Phase = no_phase) -> None:
-        rights = 0o600 if name == _KEY else 0o666
-        with atomic_write(self.path / name, "wb", permissions=rights) as file:
+        with atomic_write(self.path / name, "wb", permissions=0o600) as file:
             file.write(data)
             phase(f"during {name}")
+
+
+def _check_rights(folder: Path) -> None:
+    """Refuse a run whose key others may have read or replaced; close a folder that has none yet."""
+    if os.name != "posix":
+        return
+    if (folder / _SNAPSHOT).exists() and folder.stat().st_mode & 0o077:
+        raise StoreError(
+            "others may look into this run, and its noise key with it: chmod 700 if nobody has, "
+            "else abort it",
+            folder,
+        )
+    folder.chmod(0o700)
+    for file in folder.iterdir():
+        if file.is_file() and file.stat().st_mode & 0o077:
+            file.chmod(0o600)
+    for above in folder.parents[:2]:  # of the role, and of the site's state
+        if above.stat().st_mode & 0o1002 == 0o002:  # in a sticky one each has its own files
+            raise StoreError("all users may write to this folder: chmod o-w", above)

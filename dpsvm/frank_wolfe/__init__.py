@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpsvm.frank_wolfe.blocks import BlockCoordinateFrankWolfe, minimize_blocks
+from dpsvm.frank_wolfe.blocks import BlockCoordinateFrankWolfe
 from dpsvm.frank_wolfe.core import FrankWolfe, minimize
 from dpsvm.frank_wolfe.curvature import (
     Theorem1,
@@ -79,7 +79,6 @@ __all__ = [
     "least_marginal",
     "longest_uplink",
     "minimize",
-    "minimize_blocks",
     "product_of_balls",
     "theorem_1",
     "uniform_serial",

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from dpsvm._arrays import Array
+from dpsvm.constraints import check_choice, check_positive
 from dpsvm.distributed import agreement as distributed
-from dpsvm.frank_wolfe.checks import check_choice, check_count, check_positive
+from dpsvm.frank_wolfe.checks import check_count
 from dpsvm.frank_wolfe.coordinator import PROBLEMS, Coordinator
 from dpsvm.frank_wolfe.party import Party
-from dpsvm.frank_wolfe.privacy import DistributedCalibration, concentrated_budget
+from dpsvm.frank_wolfe.privacy import DistributedCalibration, clip_entries, concentrated_budget
 from dpsvm.frank_wolfe.sketches import Sketch
 from dpsvm.frank_wolfe.steps import check_steps, make_schedule
 from dpsvm.frank_wolfe.theory import DistributedSizes
@@ -123,6 +124,15 @@ class Agreement(distributed.Agreement):
             rng=rng,
             perturbation=perturbation,
         )
+
+    def clipped(self, table: Any) -> Any:
+        """A table whose entries are within their public bound, where they have one."""
+        return table if self.calibration is None else self.calibration.clipped(table)
+
+    def clipped_labels(self, target: Array) -> Array:
+        """Labels within their public bound, where they are protected."""
+        bound = None if self.calibration is None else self.calibration.label_bound
+        return target if bound is None else clip_entries(target, bound)
 
     def lead(self, target: Array, noise: Noise | None = None) -> Coordinator:
         """The owner of the labels; of protected ones, a sketch is released here."""

@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 
 from dpsvm._arrays import Array
+from dpsvm.constraints import check_positive
 from dpsvm.frank_wolfe.checks import check_count
-from dpsvm.frank_wolfe.core import FrankWolfe, check_tolerance, starting_point
+from dpsvm.frank_wolfe.core import FrankWolfe, starting_point
 from dpsvm.frank_wolfe.loop import Callback, Result, TowardVertex, check_gradient, iterate
 from dpsvm.frank_wolfe.objectives import Smooth, point_of
 from dpsvm.frank_wolfe.samplings import Sampling, least_marginal
@@ -33,67 +34,15 @@ BlockOracle = Callable[[int, Array, int], Array]
 """Takes a block, the gradient there and t; gives a point of the block, perhaps inexactly."""
 
 
-def minimize_blocks(
-    f: Smooth,
-    domain: ConvexSet,
-    sampling: Sampling,
-    x0: Any = None,
-    *,
-    step: Any = "diminishing",
-    max_iter: int = 1000,
-    tol: float = 0.0,
-    check_every: int | None = None,
-    oracle: BlockOracle | None = None,
-    callback: Callback | None = None,
-    bound: Callable[[int], float] | None = None,
-    random_state: Any = None,
-) -> Result:
-    """Minimise f over a product set, some blocks at a time.
-
-    check_every : how many iterations apart the gap is looked at; None is about once for every
-        block that is updated least
-    oracle : an inexact one in the place of the set's own
-
-    >>> from dpsvm.frank_wolfe import Box, LeastSquares, uniform_serial
-    >>> f = LeastSquares(np.eye(2), [0.25, 2.0])
-    >>> box = Box(np.zeros(2), np.ones(2))
-    >>> found = minimize_blocks(
-    ...     f, box, uniform_serial(2), step="line-search", tol=1e-12, random_state=0
-    ... )
-    >>> found.x, found.stop_reason
-    (array([0.25, 1.  ]), 'gap')
-    """
-    if len(sampling.marginals) != len(domain.blocks):
-        raise ValueError(
-            f"a sampling of {len(domain.blocks)} blocks is needed, got one of "
-            f"{len(sampling.marginals)}"
-        )
-    p = least_marginal(sampling)
-    max_iter, schedule = check_count(max_iter, "max_iter", least=0), make_schedule(step, p)
-    tol = check_tolerance(tol)
-    every = round(1.0 / p) if check_every is None else check_count(check_every, "check_every", 0)
-    if tol > 0.0 and every == 0:
-        raise ValueError(f"tol = {tol!r} has no effect with check_every=0")
-    move = _TowardBlocks(
-        point=point_of(f, starting_point(domain, x0)),
-        oracle=domain.lmo,
-        schedule=schedule,
-        domain=domain,
-        sampling=sampling,
-        every=every,
-        of_block=oracle or (lambda block, gradient, t: domain.block_lmo(block, gradient)),
-        rng=np.random.default_rng(random_state),
-    )
-    return iterate(move, max_iter, tol, callback, bound)
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BlockCoordinateFrankWolfe(FrankWolfe):
-    """:func:`minimize_blocks` as an object.
+    """Minimises a smooth function over a product set, some blocks at a time.
 
     domain, step, max_iter, tol, hessian : as for :class:`FrankWolfe`
-    oracle, rho : an inexact oracle, and rho_g + rho_l, how inexact it and the gradient are taken to
-        be by the bound (:mod:`~dpsvm.frank_wolfe.curvature`)
+    check_every : how many iterations apart the gap is looked at; None is about once for every
+        block that is updated least
+    oracle, rho : an inexact oracle in the place of the set's own, and rho_g + rho_l, how inexact it
+        and the gradient are taken to be by the bound (:mod:`~dpsvm.frank_wolfe.curvature`)
 
     >>> from dpsvm.frank_wolfe import Box, LeastSquares, TauNice
     >>> f = LeastSquares(np.eye(4), [0.1, 0.2, 0.3, 2.0])
@@ -116,20 +65,29 @@ class BlockCoordinateFrankWolfe(FrankWolfe):
         """Minimise f from a point of the set, its own start if none is given."""
         if self.rho and self.hessian is None:
             raise ValueError(f"rho is for the bound, which needs hessian; got rho={self.rho!r}")
-        return minimize_blocks(
-            f,
-            self.domain,
-            self.sampling,
-            x0,
-            step=self.step,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            check_every=self.check_every,
-            oracle=self.oracle,
-            callback=callback,
-            bound=self._bound(f, x0, self.sampling, self.rho),
-            random_state=self.random_state,
+        domain, sampling = self.domain, self.sampling
+        if len(sampling.marginals) != len(domain.blocks):
+            raise ValueError(
+                f"a sampling of {len(domain.blocks)} blocks is needed, got one of "
+                f"{len(sampling.marginals)}"
+            )
+        p, every = least_marginal(sampling), self.check_every
+        max_iter = check_count(self.max_iter, "max_iter", least=0)
+        tol = check_positive(self.tol, "tol", zero=True)
+        every = round(1.0 / p) if every is None else check_count(every, "check_every", 0)
+        if tol > 0.0 and every == 0:
+            raise ValueError(f"tol = {tol!r} has no effect with check_every=0")
+        move = _TowardBlocks(
+            point=point_of(f, starting_point(domain, x0)),
+            oracle=domain.lmo,
+            schedule=make_schedule(self.step, p),
+            domain=domain,
+            sampling=sampling,
+            every=every,
+            of_block=self.oracle or (lambda block, gradient, t: domain.block_lmo(block, gradient)),
+            rng=np.random.default_rng(self.random_state),
         )
+        return iterate(move, max_iter, tol, callback, self._bound(f, x0, sampling, self.rho))
 
 
 @dataclass(kw_only=True)

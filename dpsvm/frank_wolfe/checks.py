@@ -2,29 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from dpsvm._arrays import Array
-
-
-def check_positive(value: Any, name: str, *, zero: bool = False) -> float:
-    """Return a finite number above 0, or with ``zero`` from 0 on, as a float.
-
-    >>> check_positive(0, "radius")
-    Traceback (most recent call last):
-    ...
-    ValueError: radius must be a finite number above 0, got 0
-    """
-    real = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
-    if not real or not 0.0 <= float(value) < math.inf or (value == 0 and not zero):
-        limit = "from 0 on" if zero else "above 0"
-        raise ValueError(f"{name} must be a finite number {limit}, got {value!r}")
-    return float(value)
 
 
 def check_count(value: Any, name: str, least: int = 1, most: int | None = None) -> int:
@@ -76,16 +60,3 @@ def canonical_columns(table: Any) -> Any:
         found = found.copy()
         found.sum_duplicates()
     return found
-
-
-def check_choice(value: Any, name: str, known: tuple[str, ...]) -> str:
-    """Return a word that is one of those known.
-
-    >>> check_choice("l3", "problem", ("l1", "product"))
-    Traceback (most recent call last):
-    ...
-    ValueError: problem must be 'l1' or 'product', got 'l3'
-    """
-    if not isinstance(value, str) or value not in known:
-        raise ValueError(f"{name} must be {' or '.join(map(repr, known))}, got {value!r}")
-    return value

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from dpsvm._arrays import Array
-from dpsvm.frank_wolfe.checks import check_count, check_positive, check_vector
+from dpsvm.constraints import check_positive
+from dpsvm.frank_wolfe.checks import check_count, check_vector
 from dpsvm.frank_wolfe.curvature import Theorem1, theorem_1
 from dpsvm.frank_wolfe.loop import Callback, Oracle, Result, TowardVertex, iterate, whole_gap
 from dpsvm.frank_wolfe.objectives import Smooth, point_of
@@ -51,7 +52,8 @@ def minimize(
     >>> found.x, found.gap, found.stop_reason
     (array([2., 0.]), 0.0, 'gap')
     """
-    max_iter, tol = check_count(max_iter, "max_iter", least=0), check_tolerance(tol)
+    max_iter = check_count(max_iter, "max_iter", least=0)
+    tol = check_positive(tol, "tol", zero=True)
     start = starting_point(lmo, x0)
     oracle: Any = getattr(lmo, "atom", None) or getattr(lmo, "lmo", lmo)
     point = point_of(f, start)
@@ -122,8 +124,3 @@ def starting_point(lmo: Any, x0: Any) -> Array:
     if not lmo.contains(start):
         raise ValueError(f"x0 must lie in the set, got {x0!r}")
     return start
-
-
-def check_tolerance(tol: Any) -> float:
-    """A tolerance from 0 on."""
-    return check_positive(tol, "tol", zero=True)

@@ -43,7 +43,7 @@ from itertools import islice, product
 import numpy as np
 
 from dpsvm._arrays import Array
-from dpsvm.frank_wolfe.checks import check_positive
+from dpsvm.constraints import check_positive
 from dpsvm.frank_wolfe.samplings import (
     Distributed,
     Independent,

@@ -16,8 +16,9 @@ import numpy as np
 from scipy import sparse
 
 from dpsvm._arrays import Array
+from dpsvm.constraints import check_choice
 from dpsvm.frank_wolfe.agreement import SENDERS, Agreement
-from dpsvm.frank_wolfe.checks import canonical_columns, check_choice, check_vector
+from dpsvm.frank_wolfe.checks import canonical_columns, check_vector
 from dpsvm.frank_wolfe.messages import Traffic, longest_uplink
 from dpsvm.privacy.guarantee import Guarantee
 from dpsvm.privacy.noise import Noise

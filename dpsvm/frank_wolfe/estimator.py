@@ -11,15 +11,16 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
 from dpsvm._arrays import Array
-from dpsvm._renamed import FRANK_WOLFE, renamed
+from dpsvm._constructors import keeps_parameters
+from dpsvm._renamed import FRANK_WOLFE
 from dpsvm._sklearn import with_callbacks
+from dpsvm.constraints import check_positive
 from dpsvm.distributed.agreement import check_goes_with
 from dpsvm.distributed.callbacks import Rounds, Tick
 from dpsvm.distributed.estimator import DistributedEstimator, LinearRegressor
 from dpsvm.distributed.labels import checked_numbers
 from dpsvm.distributed.split import SplitColumns, is_blocks
-from dpsvm.frank_wolfe.checks import check_positive
-from dpsvm.frank_wolfe.core import check_tolerance, minimize
+from dpsvm.frank_wolfe.core import minimize
 from dpsvm.frank_wolfe.distributed import DistributedFrankWolfe, DistributedResult
 from dpsvm.frank_wolfe.messages import Traffic
 from dpsvm.frank_wolfe.objectives import LeastSquares
@@ -127,7 +128,9 @@ class FrankWolfeLasso(SplitColumns, LinearRegressor, DistributedEstimator):
         "public_labels": ["boolean", None],
     }
 
-    @renamed(FRANK_WOLFE)
+    _gone = FRANK_WOLFE
+
+    @keeps_parameters
     def __init__(
         self,
         radius: float = 1.0,
@@ -149,25 +152,7 @@ class FrankWolfeLasso(SplitColumns, LinearRegressor, DistributedEstimator):
         public_labels: bool | None = None,
         accountant: BudgetAccountant | None = None,
         random_state: Any = None,
-    ) -> None:
-        self.radius = radius
-        self.step = step
-        self.max_iter = max_iter
-        self.rounds = rounds
-        self.tol = tol
-        self.problem = problem
-        self.sketch = sketch
-        self.sketch_seed = sketch_seed
-        self.tau = tau
-        self.cache = cache
-        self.send = send
-        self.epsilon = epsilon
-        self.delta = delta
-        self.entry_bound = entry_bound
-        self.label_bound = label_bound
-        self.public_labels = public_labels
-        self.accountant = accountant
-        self.random_state = random_state
+    ) -> None: ...
 
     def fit(self, X: Any, y: Any, parties: Sequence[Any] | None = None) -> Self:
         """Fit the coefficients.
@@ -254,7 +239,7 @@ class FrankWolfeLasso(SplitColumns, LinearRegressor, DistributedEstimator):
     def _fit_central(self, table: Any, target: Array, tick: Any) -> None:
         f = LeastSquares(table, target)
         ball = L1Ball(table.shape[1], check_positive(self.radius, "radius"))
-        share = check_tolerance(_TOL if self.tol is None else self.tol)
+        share = check_positive(_TOL if self.tol is None else self.tol, "tol", zero=True)
         found = minimize(
             f,
             ball,

@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 
 from dpsvm._arrays import Array
-from dpsvm.frank_wolfe.checks import check_count, check_positive
-from dpsvm.frank_wolfe.core import check_tolerance, minimize
+from dpsvm.constraints import check_positive
+from dpsvm.frank_wolfe.checks import check_count
+from dpsvm.frank_wolfe.core import minimize
 from dpsvm.frank_wolfe.distributed import check_blocks
 from dpsvm.frank_wolfe.loop import Result
 from dpsvm.frank_wolfe.messages import Traffic
@@ -87,7 +88,7 @@ class OneShotSketching:
         tables, target = check_blocks(blocks, y)
         size = check_count(self.sketch, "sketch")
         check_count(self.max_iter, "max_iter", least=0)
-        check_tolerance(self.tol)
+        check_positive(self.tol, "tol", zero=True)
         sketch = Sketch(len(target), size, self.sketch_seed)
         ball = L1Ball(
             sum(table.shape[1] for table in tables), check_positive(self.radius, "radius")

@@ -50,7 +50,8 @@ from scipy import sparse
 
 from dpsvm._arrays import Array
 from dpsvm._memory import Remembers
-from dpsvm.frank_wolfe.checks import check_count, check_positive
+from dpsvm.constraints import check_positive
+from dpsvm.frank_wolfe.checks import check_count
 from dpsvm.frank_wolfe.sketches import Sketch
 from dpsvm.privacy.accounting import Event, Pure, ZCdp, calibrate
 from dpsvm.privacy.guarantee import Guarantee, check_delta, check_epsilon
@@ -250,6 +251,10 @@ class DistributedCalibration:
         if self.label_bound is not None:
             check_entries(target, self.label_bound, "label_bound")
 
+    def clipped(self, columns: Any) -> Any:
+        """Columns whose entries are within their public bound."""
+        return clip_entries(columns, self.entry_bound)
+
     def release_labels(self, target: Array, noise: Noise) -> Array:
         """J y / n as the coordinator may use it: with noise, unless labels are public."""
         goal = np.asarray(self.sketch.of(target)) / self.sketch.n_samples
@@ -355,6 +360,19 @@ def check_entries(values: Any, bound: float, name: str) -> None:
         raise ValueError(
             f"entries must be at most {name} = {bound:g} in absolute value, and one is not"
         )
+
+
+def clip_entries(values: Any, bound: float) -> Any:
+    """Numbers moved to their public bound where they are above it, each by itself.
+
+    >>> clip_entries(np.array([[0.5, -2.0]]), 1.0)
+    array([[ 0.5, -1. ]])
+    """
+    if not sparse.issparse(values):
+        return np.clip(values, -bound, bound)
+    clipped = values.copy()
+    clipped.data = np.clip(values.data, -bound, bound)
+    return clipped
 
 
 def check_size(scale: float, name: str) -> None:

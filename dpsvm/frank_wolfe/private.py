@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from dpsvm._arrays import Array
+from dpsvm.constraints import check_positive
 from dpsvm.frank_wolfe.agreement import Agreement, generator_of
-from dpsvm.frank_wolfe.checks import check_positive
 from dpsvm.frank_wolfe.distributed import DistributedResult, Watch, check_blocks, run
 from dpsvm.frank_wolfe.objectives import LeastSquares
 from dpsvm.frank_wolfe.privacy import (

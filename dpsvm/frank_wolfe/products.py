@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from dpsvm._arrays import Array
-from dpsvm.frank_wolfe.checks import check_choice, check_count, check_vector
+from dpsvm.constraints import check_choice
+from dpsvm.frank_wolfe.checks import check_count, check_vector
 from dpsvm.frank_wolfe.sets import SLACK, ConvexSet, L1Ball, L2Ball, OneBlock, largest_eigenvalue
 
 

@@ -25,7 +25,8 @@ import numpy as np
 from scipy.linalg import eigvalsh
 
 from dpsvm._arrays import Array
-from dpsvm.frank_wolfe.checks import check_count, check_positive
+from dpsvm.constraints import check_positive
+from dpsvm.frank_wolfe.checks import check_count
 
 SLACK = 1e-9
 """Of the size of a set: how far outside a point may lie for the sake of rounding."""

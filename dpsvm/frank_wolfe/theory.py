@@ -41,7 +41,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dpsvm.frank_wolfe.checks import check_choice, check_count, check_positive
+from dpsvm.constraints import check_choice, check_positive
+from dpsvm.frank_wolfe.checks import check_count
 
 MOST_ROUNDS = 1000
 """More are never proposed."""

@@ -38,7 +38,8 @@ from numpy.typing import ArrayLike
 from scipy.special import log_ndtr
 
 from dpsvm._arrays import Array
-from dpsvm.privacy.guarantee import check_delta, check_epsilon, check_positive
+from dpsvm.constraints import check_positive
+from dpsvm.privacy.guarantee import check_delta, check_epsilon
 from dpsvm.privacy.rounding import RANGE
 
 ORDERS: tuple[float, ...] = (

@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dpsvm._arrays import Array
+from dpsvm._constructors import but_for, keeps_parameters
 from dpsvm._sklearn import one_of
 from dpsvm.losses import Loss, make_loss
 from dpsvm.names import LOSSES, METHODS, OF_RECORDS
@@ -55,49 +56,6 @@ class BasePrivateClassifier(PrivateEstimator, ClassifierMixin, BaseEstimator):  
         "accountant": [BudgetAccountant, None],
     }
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float | None = None,
-        *,
-        method: str = "objective-gaussian",
-        kernel: str = "linear",
-        gamma: float | str | None = None,
-        n_components: int = 50,
-        feature_seed: int = 0,
-        data_norm: float | None = None,
-        classes: ArrayLike | None = None,
-        C: float | str = "auto",
-        fit_intercept: bool = True,
-        intercept_scaling: float = 0.3,
-        class_weight: Mapping[Any, float] | str | None = None,
-        neighbouring: str | None = None,
-        n_steps: int = 50,
-        batch_rate: float = 1.0,
-        tol: float = 1e-6,
-        accountant: BudgetAccountant | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.method = method
-        self.kernel = kernel
-        self.gamma = gamma
-        self.n_components = n_components
-        self.feature_seed = feature_seed
-        self.data_norm = data_norm
-        self.classes = classes
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.neighbouring = neighbouring
-        self.n_steps = n_steps
-        self.batch_rate = batch_rate
-        self.tol = tol
-        self.accountant = accountant
-        self.random_state = random_state
-
     def _loss(self) -> Loss:
         raise NotImplementedError
 
@@ -130,7 +88,8 @@ class BasePrivateClassifier(PrivateEstimator, ClassifierMixin, BaseEstimator):  
         n_features = rows.shape[1]
         preparation = self._preparation_for(n_features)
         mechanism = self._mechanism(preparation.dimension(n_features), len(classes))
-        release = self._release(mechanism, classes)
+        price = Price(mechanism.event, mechanism.guarantee, self._figures(mechanism, classes))
+        release = Release.of(self, price, self.method)
         prepared = preparation(core_rows(rows))
         signs = _signs(codes, len(classes))
         weights = self._class_weights(classes)[0][codes]
@@ -256,20 +215,20 @@ class BasePrivateClassifier(PrivateEstimator, ClassifierMixin, BaseEstimator):  
     def _preparation_for(self, n_features: int) -> Preparation:
         features = None
         if self.kernel == "rbf":
-            gamma = float(self.gamma)  # type: ignore[arg-type]
+            gamma = float(self.gamma)
             seed = int(self.feature_seed)
             features = RandomFourierFeatures(n_features, int(self.n_components), gamma, seed)
         constant = float(self.intercept_scaling) if self.fit_intercept else 0.0
-        return Preparation(float(self.data_norm), constant, features)  # type: ignore[arg-type]
+        return Preparation(float(self.data_norm), constant, features)
 
     def _class_weights(self, classes: NDArray[Any]) -> tuple[Array, float]:
         """Return the weight of each class over the largest, and the largest."""
-        given = dict(self.class_weight or {})  # type: ignore[arg-type]
+        given = dict(self.class_weight or {})
         known = set(classes.tolist())
         for label, weight in given.items():
             if label not in known:
                 raise ValueError(f"class_weight has the label {label!r}, which is not in classes")
-            if not isinstance(weight, Real) or not RANGE[0] <= weight <= RANGE[1]:
+            if not isinstance(weight, Real) or not RANGE[0] <= weight <= RANGE[1]:  # type: ignore[operator]
                 raise ValueError(
                     f"class_weight must be from {RANGE[0]:g} to {RANGE[1]:g}, got {weight!r}"
                 )
@@ -298,10 +257,6 @@ class BasePrivateClassifier(PrivateEstimator, ClassifierMixin, BaseEstimator):  
         )
         return calibrate(self.method, setup, float(self.epsilon), self.delta)
 
-    def _release(self, mechanism: Mechanism, classes: NDArray[Any]) -> Release:
-        figures = self._figures(mechanism, classes)
-        return Release.of(self, Price(mechanism.event, mechanism.guarantee, figures), self.method)
-
     def _keep(
         self,
         released: Array,
@@ -322,7 +277,7 @@ class BasePrivateClassifier(PrivateEstimator, ClassifierMixin, BaseEstimator):  
         setup = mechanism.setup
         public: dict[str, Any] = {
             "classes": classes.tolist(),
-            "data_norm": float(self.data_norm),  # type: ignore[arg-type]
+            "data_norm": float(self.data_norm),
             "loss": setup.loss.name,
             "C": setup.C,
             "weights_per_machine": setup.dimension,
@@ -333,7 +288,7 @@ class BasePrivateClassifier(PrivateEstimator, ClassifierMixin, BaseEstimator):  
             public["width"] = float(setup.loss.width)
         if self.kernel == "rbf":
             public |= {
-                "gamma": float(self.gamma),  # type: ignore[arg-type]
+                "gamma": float(self.gamma),
                 "n_components": int(self.n_components),
                 "feature_seed": int(self.feature_seed),
             }
@@ -450,6 +405,7 @@ default="objective-gaussian"
         "width": [_SCALE],
     }
 
+    @keeps_parameters
     def __init__(
         self,
         epsilon: float = 1.0,
@@ -474,30 +430,7 @@ default="objective-gaussian"
         tol: float = 1e-6,
         accountant: BudgetAccountant | None = None,
         random_state: Any = None,
-    ) -> None:
-        self.loss = loss
-        self.width = width
-        super().__init__(
-            epsilon,
-            delta,
-            method=method,
-            kernel=kernel,
-            gamma=gamma,
-            n_components=n_components,
-            feature_seed=feature_seed,
-            data_norm=data_norm,
-            classes=classes,
-            C=C,
-            fit_intercept=fit_intercept,
-            intercept_scaling=intercept_scaling,
-            class_weight=class_weight,
-            neighbouring=neighbouring,
-            n_steps=n_steps,
-            batch_rate=batch_rate,
-            tol=tol,
-            accountant=accountant,
-            random_state=random_state,
-        )
+    ) -> None: ...
 
     def _loss(self) -> Loss:
         return make_loss(self.loss, float(self.width))
@@ -517,6 +450,8 @@ class PrivateLogisticRegression(BasePrivateClassifier):
     >>> model.predict_proba([[-1.0], [1.0]]).argmax(axis=1)
     array([0, 1])
     """
+
+    __init__ = but_for(PrivateSVC.__init__, "loss", "width")
 
     def _loss(self) -> Loss:
         return make_loss("logistic")

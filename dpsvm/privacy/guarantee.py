@@ -8,12 +8,12 @@ a confidence level: it can refute a claim and proves none.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
+from dpsvm.constraints import check_choice, real, shown
 from dpsvm.names import NEIGHBOURING
-from dpsvm.privacy.rounding import RANGE
+from dpsvm.privacy.rounding import check_scale
 
 
 @dataclass(frozen=True)
@@ -42,20 +42,6 @@ class Guarantee:
         return f"epsilon = {self.epsilon:g}{delta} ({self.neighbouring}){alone}{seeded}"
 
 
-def check_positive(value: Any, name: str) -> float:
-    """Return a finite number above 0 as a float.
-
-    >>> check_positive(float("nan"), "mu")
-    Traceback (most recent call last):
-    ...
-    ValueError: mu must be a finite number above 0, got nan
-    """
-    number = _number(value)
-    if number is None or not 0 < number < math.inf:
-        raise ValueError(f"{name} must be a finite number above 0, got {_shown(value)}")
-    return number
-
-
 def check_epsilon(value: Any, name: str = "epsilon") -> float:
     """Return an epsilon as a float, one whose noise neither overflows nor vanishes.
 
@@ -66,10 +52,7 @@ def check_epsilon(value: Any, name: str = "epsilon") -> float:
     ...
     ValueError: epsilon must be from 1e-100 to 1e+100, got 5e-324
     """
-    number = check_positive(value, name)
-    if not RANGE[0] <= number <= RANGE[1]:
-        raise ValueError(f"{name} must be from {RANGE[0]:g} to {RANGE[1]:g}, got {value!r}")
-    return number
+    return check_scale(value, name)
 
 
 def check_delta(value: Any, name: str = "delta") -> float:
@@ -82,10 +65,10 @@ def check_delta(value: Any, name: str = "delta") -> float:
     ...
     ValueError: delta must be a number between 0 and 1, neither included, got 0
     """
-    number = _number(value)
-    if number is None or not 0 < number < 1:
+    number = real(value)
+    if not 0 < number < 1:
         raise ValueError(
-            f"{name} must be a number between 0 and 1, neither included, got {_shown(value)}"
+            f"{name} must be a number between 0 and 1, neither included, got {shown(value)}"
         )
     return number
 
@@ -100,25 +83,4 @@ def check_neighbouring(value: Any, known: tuple[str, ...] = NEIGHBOURING) -> str
     ...
     ValueError: neighbouring must be 'add-remove' or 'replace', got 'remove'
     """
-    if value not in known:
-        wanted = " or ".join(map(repr, known))
-        raise ValueError(f"neighbouring must be {wanted}, got {value!r}")
-    return str(value)
-
-
-def _shown(value: Any) -> str:
-    """The value, as far as a line holds it."""
-    try:
-        text = repr(value)
-    except ValueError:  # of an integer of thousands of digits
-        text = "a number of thousands of digits"
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def _number(value: Any) -> float | None:
-    if isinstance(value, (bool, str, bytes)):
-        return None
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        return None
+    return check_choice(value, "neighbouring", known)

@@ -64,6 +64,16 @@ class Noise:
         """From now on numbers may be drawn."""
         self._held = False
 
+    def bytes(self, count: int) -> bytes:
+        """Bytes as they come, for a key.
+
+        >>> len(Noise().bytes(32))
+        32
+        """
+        if self._held:
+            raise RuntimeError("noise is drawn once it is paid for, and not before")
+        return bytes(self._bytes(count))
+
     def uniform(self, size: Size = 1) -> Array:
         """Numbers in the open interval (0, 1), 2**52 of them equally likely and evenly spaced.
 

@@ -54,6 +54,18 @@ def clip_rows(X: Any, data_norm: float) -> Any:
     return _quotient(X, unit[:, None]) * factor[:, None]
 
 
+def clip_columns(X: Any, column_norm: float) -> Any:
+    """Columns longer than ``column_norm`` shortened to it, each a function of itself alone.
+
+    >>> clip_columns(np.array([[3.0, 0.3], [4.0, 0.4]]), 1.0)
+    array([[0.6, 0.3],
+           [0.8, 0.4]])
+    """
+    if sp.issparse(X):
+        return sp.csr_array(clip_rows(sp.csr_array(X.T), column_norm).T)
+    return np.ascontiguousarray(clip_rows(X.T, column_norm).T)
+
+
 def _quotient(values: Array, unit: Array) -> Array:
     """values / unit, and 0 where the unit is infinite."""
     found = np.zeros(np.broadcast_shapes(values.shape, unit.shape))

@@ -15,11 +15,13 @@ private fit could tell is not computed, or, where somebody asked to watch, is le
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Protocol
-from weakref import WeakSet
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from weakref import WeakKeyDictionary
 
+from dpsvm._renamed import check_names
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.accounting import Event
 from dpsvm.privacy.guarantee import Guarantee
@@ -40,7 +42,8 @@ FACTS = ("epsilon", "delta", "neighbouring", "covers", "seeded")
 _SEARCHES = tuple(
     f"sklearn.model_selection.{name}" for name in ("_search", "_search_successive_halving")
 )
-_TOLD: WeakSet[Any] = WeakSet()  # searches that were warned of
+_TOLD: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+"""Searches that were warned of, and the results that each had from an earlier fit."""
 
 
 class Priced(Protocol):
@@ -192,6 +195,9 @@ def keep_guarantee(model: Any, guarantee: Guarantee | None, report: dict[str, An
 class PrivateEstimator:
     """What every estimator that can be fitted privately has in common."""
 
+    _gone: ClassVar[Mapping[str, str]] = {}
+    """Names of parameters that are gone, and what they are called now."""
+
     @property
     def _private(self) -> bool:
         """Whether a fit with the present settings is private."""
@@ -202,6 +208,12 @@ class PrivateEstimator:
         """Begin a fit: one that fails leaves no fitted model."""
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; who uses a name that is gone is told what it is called now."""
+        check_names(params, self._gone, f"{type(self).__name__}: ")
+        super().set_params(**params)  # type: ignore[misc]
+        return self
 
     def __sklearn_clone__(self) -> Any:
         if self._private:
@@ -218,7 +230,7 @@ class PrivateEstimator:
 
 
 def warn_if_searched() -> None:
-    """Warn, once, where the caller is a search of scikit-learn: no guarantee covers its choice.
+    """Warn, once a search of scikit-learn's that is the caller: no guarantee covers its choice.
 
     A search has no hook to tell an estimator that it is being searched over, so the frames above
     are looked at: when it clones the estimator, which it does in the caller's own process however
@@ -229,13 +241,14 @@ def warn_if_searched() -> None:
         searching = frame.f_globals.get("__name__") in _SEARCHES
         search = frame.f_locals.get("self") if searching else None
         if search is not None:  # a generator of the search has no self, its fit has
-            if search not in _TOLD:
+            earlier = vars(search).get("cv_results_", False)  # set when a fit ends
+            if _TOLD.get(search) is not earlier:
                 warn_caller(
                     "a search reports the winner on validation rows exactly: every fit is charged, "
                     "but the choice itself is covered by no guarantee. Fit the candidates and take "
                     "dpsvm.privacy.choose, or fix the parameters beforehand.",
                     PrivacyLeakWarning,
                 )
-                _TOLD.add(search)
+                _TOLD[search] = earlier
             return
         frame = frame.f_back

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dpsvm._arrays import Array
+from dpsvm.constraints import check_positive
 
 UP = 1.0 + 2.0**-40
 """A product of a few roundings times this is rounded upwards."""
@@ -22,6 +24,20 @@ COVERING_SHARE = 1e-3
 """The share of epsilon or mu for the noise that hides an inexact minimiser."""
 
 _GRID = 2.0**-20  # in units of the noise
+
+
+def check_scale(value: Any, name: str) -> float:
+    """Return a finite number above 0, within RANGE, as a float.
+
+    >>> check_scale(1e200, "rho")
+    Traceback (most recent call last):
+    ...
+    ValueError: rho must be from 1e-100 to 1e+100, got 1e+200
+    """
+    number = check_positive(value, name)
+    if not RANGE[0] <= number <= RANGE[1]:
+        raise ValueError(f"{name} must be from {RANGE[0]:g} to {RANGE[1]:g}, got {value!r}")
+    return number
 
 
 def on_grid(values: ArrayLike, noise: float) -> Array:

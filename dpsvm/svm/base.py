@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from copy import copy
-from functools import partial, wraps
-from inspect import Parameter, signature
+from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar, Self, TypeVar, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,6 +19,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _num_samples, column_or_1d, validate_data
 
 from dpsvm._arrays import Array
+from dpsvm._constructors import keeps_parameters
 from dpsvm._result import Report, Solution
 from dpsvm._sklearn import CallbackSupportMixin, one_of
 from dpsvm.progress import solver_progress
@@ -33,7 +33,6 @@ from dpsvm.threads import thread_count
 from dpsvm.warnings import PrivacyLeakWarning, warn_caller
 
 Rows = NDArray[np.intp]
-Init = TypeVar("Init", bound=Callable[..., None])
 RandomState = int | np.random.RandomState | None
 
 _NOT_FINITE = "The dual coefficients or intercepts are not finite"
@@ -48,28 +47,10 @@ def constraints(*names: str) -> dict[str, list[Any]]:
     return {name: [one.to_sklearn() for one in TABLE[name].allowed] for name in names}
 
 
-def keeps_its_parameters(init: Init) -> Init:
-    """Make an ``__init__`` keep each of its parameters under its name, as scikit-learn asks.
-
-    Besides those it names, they are the numbers that selectors read.
-    """
-    own = signature(init)
-    taken = {name: one for name, one in own.parameters.items() if one.kind is one.KEYWORD_ONLY}
-    for name, number in NUMBERS.items():
-        taken[name] = Parameter(name, Parameter.KEYWORD_ONLY, default=number.default)
-
-    @wraps(init)
-    def keep(self: Any, /, *positional: Any, **given: Any) -> None:
-        init(self, *positional, **given)  # its own words for a call that has these
-        if unknown := given.keys() - taken:
-            kind, name = type(self).__name__, min(unknown)
-            raise TypeError(f"{kind}.__init__() got an unexpected keyword argument {name!r}")
-        for name, one in taken.items():
-            setattr(self, name, given.get(name, one.default))
-
-    first = own.parameters["self"]
-    keep.__signature__ = own.replace(parameters=[first, *taken.values()])  # type: ignore[attr-defined]
-    return cast(Init, keep)
+keeps_its_parameters = partial(
+    keeps_parameters, more={name: number.default for name, number in NUMBERS.items()}
+)
+"""Decorates a constructor: besides those it names, it keeps the numbers that selectors read."""
 
 
 class BaseSVM(FittedSVM, CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dpsvm._constructors import but_for
 from dpsvm._sklearn import PROBABILITY_DEFAULT
 from dpsvm.svm.base import RandomState, constraints, keeps_its_parameters
 from dpsvm.svm.classifier import BaseSVC
 from dpsvm.svm.fitted import Kernel
+
+OF_CLASSES = ("probability", "class_weight", "decision_function_shape", "break_ties")
+"""Parameters that a machine without classes does not have."""
 
 
 class SVC(BaseSVC):
@@ -179,29 +183,4 @@ class NuSVC(BaseSVC):
         "specified nu is infeasible: all samples with positive weights belong to the same class"
     )
 
-    @keeps_its_parameters
-    def __init__(
-        self,
-        *,
-        nu: float = 0.5,
-        kernel: Kernel = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        probability: bool | str = PROBABILITY_DEFAULT,
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        class_weight: Mapping[Any, float] | str | None = None,
-        verbose: bool = False,
-        max_iter: int = -1,
-        decision_function_shape: str = "ovr",
-        break_ties: bool = False,
-        random_state: RandomState = None,
-        solver: str = "smo",
-        selector: str = "wss2",
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        warm_start: bool = False,
-        **numbers: float,
-    ) -> None: ...
+    __init__ = but_for(SVC.__init__, "C", nu=0.5)

@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import OutlierMixin, _fit_context
 
 from dpsvm._arrays import Array
-from dpsvm.svm.base import BaseSVM, RandomState, Rows, constraints, keeps_its_parameters
-from dpsvm.svm.fitted import Kernel
+from dpsvm._constructors import but_for
+from dpsvm.svm.base import BaseSVM, Rows, constraints
+from dpsvm.svm.regression import SVR
 
 
 class OneClassSVM(OutlierMixin, BaseSVM):  # type: ignore[misc]
@@ -37,28 +38,7 @@ class OneClassSVM(OutlierMixin, BaseSVM):  # type: ignore[misc]
     _settings = (*BaseSVM._settings, "nu")
     _parameter_constraints = BaseSVM._parameter_constraints | constraints("nu")
 
-    @keeps_its_parameters
-    def __init__(
-        self,
-        *,
-        kernel: Kernel = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        nu: float = 0.5,
-        shrinking: bool = True,
-        cache_size: float = 200,
-        verbose: bool = False,
-        max_iter: int = -1,
-        random_state: RandomState = None,
-        solver: str = "smo",
-        selector: str = "wss2",
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        warm_start: bool = False,
-        **numbers: float,
-    ) -> None: ...
+    __init__ = but_for(SVR.__init__, "C", "epsilon", nu=0.5)
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:

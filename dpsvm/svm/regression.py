@@ -7,7 +7,9 @@ from typing import Any
 from sklearn.base import RegressorMixin
 
 from dpsvm._arrays import Array
+from dpsvm._constructors import but_for
 from dpsvm.svm.base import BaseSVM, RandomState, constraints, keeps_its_parameters
+from dpsvm.svm.classification import OF_CLASSES, NuSVC
 from dpsvm.svm.fitted import Kernel
 
 
@@ -105,26 +107,4 @@ class NuSVR(BaseSVR):
     _settings = (*BaseSVR._settings, "C", "nu")
     _parameter_constraints = BaseSVR._parameter_constraints | constraints("C", "nu")
 
-    @keeps_its_parameters
-    def __init__(
-        self,
-        *,
-        nu: float = 0.5,
-        C: float = 1.0,
-        kernel: Kernel = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        verbose: bool = False,
-        max_iter: int = -1,
-        random_state: RandomState = None,
-        solver: str = "smo",
-        selector: str = "wss2",
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        warm_start: bool = False,
-        **numbers: float,
-    ) -> None: ...
+    __init__ = but_for(NuSVC.__init__, "nu", *OF_CLASSES, nu=0.5, C=1.0)

@@ -26,7 +26,7 @@ from dpsvm.distributed.labels import signs_of
 from dpsvm.names import LOSSES
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.noise import Noise
-from dpsvm.privacy.preparation import Preparation
+from dpsvm.privacy.preparation import Preparation, clip_rows
 
 _GROWN = 100.0  # times over: penalties that leave the mean hardly any way to go
 _GAMMA = 0.5
@@ -120,6 +120,31 @@ class Agreement(distributed.Agreement):
             )
         return found
 
+    def check_sizes(self, place: int, n_features: int) -> None:
+        """Refuse public numbers that the noise of a node is not made for."""
+        if self.calibration is not None:
+            self.calibration.check_floor(place, self._dimension(n_features))
+
+    def clipped(self, rows: Any) -> Any:
+        """Rows that the noise is made for; a preparation shortens them by itself."""
+        if self.calibration is None or self.preparation is not None:
+            return rows
+        return clip_rows(rows, 1.0)
+
+    def starts(self, n_features: int) -> Array:
+        """Where the nodes start, which is public: a row for each."""
+        return self._starts(self._dimension(n_features))
+
+    def _starts(self, dimension: int) -> Array:
+        shape = self.terms.graph.n_nodes, dimension
+        if self.start_seed is None:
+            return np.zeros(shape)
+        drawn = np.random.default_rng(self.start_seed).standard_normal(shape)
+        return np.asarray(drawn / np.sqrt(dimension))
+
+    def _dimension(self, n_features: int) -> int:
+        return n_features if self.preparation is None else self.preparation.dimension(n_features)
+
     def samples(self, rows: Any, labels: NDArray[Any], classes: NDArray[Any]) -> Samples:
         """What a node holds, as its steps see it."""
         prepared = rows if self.preparation is None else self.preparation(rows)
@@ -128,13 +153,9 @@ class Agreement(distributed.Agreement):
     def member(self, place: int, samples: Samples, noise: Noise) -> Node:
         """A node."""
         d = int(samples.rows.shape[1])
-        start = np.zeros(d)
-        if self.start_seed is not None:
-            shape = self.terms.graph.n_nodes, d
-            starts = np.random.default_rng(self.start_seed).standard_normal(shape)
-            start = starts[place] / np.sqrt(d)
         made_for = self.calibration
         perturbation = None if made_for is None else made_for.noise_of(place, d, noise)
+        start = self._starts(d)[place]
         return Node(
             place, samples, self.terms, tol=self.tol, start=start, perturbation=perturbation
         )

@@ -11,7 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dpsvm._arrays import Array
-from dpsvm._renamed import NETWORK, renamed
+from dpsvm._constructors import keeps_parameters
+from dpsvm._renamed import NETWORK
 from dpsvm.admm.network.agreement import Agreement, check_settings
 from dpsvm.admm.network.graph import make_graph
 from dpsvm.admm.network.hinge import HINGE_TOL
@@ -143,7 +144,9 @@ class NetworkADMM(BinaryClassifier, AgreedEstimator):
     (5, 10)
     """
 
-    @renamed(NETWORK)
+    _gone = NETWORK
+
+    @keeps_parameters
     def __init__(
         self,
         graph: Any = "complete",
@@ -174,34 +177,7 @@ class NetworkADMM(BinaryClassifier, AgreedEstimator):
         tol: float = TOL,
         track: bool = True,
         random_state: Any = None,
-    ) -> None:
-        self.graph = graph
-        self.recycle = recycle
-        self.rho = rho
-        self.growth = growth
-        self.penalty = penalty
-        self.gamma = gamma
-        self.loss = loss
-        self.width = width
-        self.C = C
-        self.lam = lam
-        self.rounds = rounds
-        self.n_nodes = n_nodes
-        self.graph_seed = graph_seed
-        self.density = density
-        self.start_seed = start_seed
-        self.data_norm = data_norm
-        self.constant = constant
-        self.classes = classes
-        self.privacy = privacy
-        self.epsilon = epsilon
-        self.delta = delta
-        self.alpha = alpha
-        self.bound = bound
-        self.accountant = accountant
-        self.tol = tol
-        self.track = track
-        self.random_state = random_state
+    ) -> None: ...
 
     def fit(
         self,

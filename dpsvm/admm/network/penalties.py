@@ -26,6 +26,7 @@ import numpy as np
 
 from dpsvm._arrays import Array
 from dpsvm.admm.network.graph import Graph
+from dpsvm.privacy.rounding import RANGE, check_scale
 
 FORMS = ("edge", "per-node")
 """How the penalty of an edge follows from those of its ends."""
@@ -115,7 +116,7 @@ def schedule(rho: Any, growth: Any, updates: int, n_nodes: int) -> Array:
     ...
     ValueError: penalties must not decrease: that of node 0 goes from 2 to 1 at update 2
     """
-    first, rate = _numbers(rho, "rho"), _numbers(growth, "growth")
+    first, rate = positive_numbers(rho, "rho"), positive_numbers(growth, "growth")
     for name, values in (("rho", first), ("growth", rate)):
         if values.ndim == 1 and len(values) != n_nodes:
             raise ValueError(f"{name} has {len(values)} numbers for {n_nodes} nodes")
@@ -157,7 +158,8 @@ def _given_table(table: Array, rate: Array, updates: int, n_nodes: int) -> Array
     return table.copy()
 
 
-def _numbers(values: Any, name: str) -> Array:
+def positive_numbers(values: Any, name: str) -> Array:
+    """Finite numbers above 0, within RANGE, as an array."""
     try:
         given = np.asarray(values)
     except (TypeError, ValueError):
@@ -168,7 +170,6 @@ def _numbers(values: Any, name: str) -> Array:
     wrong = found[~((found > 0.0) & np.isfinite(found))]
     if wrong.size:
         raise ValueError(f"{name} must hold finite numbers above 0, got {float(wrong.flat[0])!r}")
-    far = found[(found < 1e-100) | (found > 1e100)]
-    if far.size:
-        raise ValueError(f"{name} must lie between 1e-100 and 1e+100, got {float(far.flat[0])!r}")
+    for far in found[(found < RANGE[0]) | (found > RANGE[1])]:
+        check_scale(float(far), name)
     return found

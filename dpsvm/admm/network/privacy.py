@@ -29,6 +29,7 @@ from dpsvm.admm.network.bounds import (
     paper_costs,
     tight_costs,
 )
+from dpsvm.admm.network.penalties import positive_numbers
 from dpsvm.admm.network.shares import Samples
 from dpsvm.admm.network.terms import Terms
 from dpsvm.privacy.accounting import Event, Gaussian, Pure, gaussian_epsilon, gaussian_mu
@@ -147,9 +148,9 @@ class Calibration:
                 f"a row of node {node} has a norm above 1, which no private mode covers: scale the "
                 "rows by a public number, or give data_norm, to which longer rows are shortened"
             )
-        self._check_floor(node, int(samples.rows.shape[1]))
+        self.check_floor(node, int(samples.rows.shape[1]))
 
-    def _check_floor(self, node: int, dimension: int) -> None:
+    def check_floor(self, node: int, dimension: int) -> None:
         """Refuse a tolerance that rounding alone puts out of reach; public numbers only."""
         pulls = self.terms.curvatures[:, node]
         if self.alphas is not None:
@@ -315,18 +316,11 @@ def _alphas_for(epsilon: float, terms: Terms, sizes: Sequence[int], bound: str) 
 
 
 def _given_alphas(alpha: Any, terms: Terms) -> Array:
-    shape = terms.curvatures.shape
+    shape, found = terms.curvatures.shape, positive_numbers(alpha, "alpha")
     try:
-        found = np.asarray(alpha)
-        table = np.broadcast_to(found, shape).copy()
-    except (TypeError, ValueError):
+        return np.broadcast_to(found, shape).copy()
+    except ValueError:
         raise ValueError(
             f"alpha must be a number, one for each of {shape[1]} nodes, or a table of shape "
             f"{shape}, got {alpha!r}"
         ) from None
-    numeric = found.dtype.kind in "iuf"
-    if not numeric or not np.all((table >= RANGE[0]) & (table <= RANGE[1])):
-        raise ValueError(
-            f"alpha must hold numbers between {RANGE[0]:g} and {RANGE[1]:g}, got {alpha!r}"
-        )
-    return table.astype(np.float64)

@@ -15,7 +15,7 @@ from dpsvm.admm.sharing.coordinator import Coordinator
 from dpsvm.admm.sharing.party import Party
 from dpsvm.admm.sharing.privacy import BOUNDS, MODES, Calibration, PublicBounds, calibrate
 from dpsvm.admm.sharing.regularisers import PENALTIES, Ball, Box
-from dpsvm.admm.sharing.terms import METHODS, Terms, automatic_rho, check_positive
+from dpsvm.admm.sharing.terms import METHODS, Terms, automatic_rho
 from dpsvm.constraints import Boolean, Instance, Interval, Names, Nothing, Table
 from dpsvm.constraints import check_settings as check_table
 from dpsvm.distributed import agreement as distributed
@@ -32,6 +32,7 @@ from dpsvm.names import PREDICTION_LOSSES
 from dpsvm.privacy.accountant import BudgetAccountant
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.release import Price
+from dpsvm.privacy.rounding import check_scale
 
 _RELAXATION = 1.8
 _PRIVATE = ("epsilon", "delta", *BOUNDS, "accountant")
@@ -78,6 +79,7 @@ class Agreement(distributed.Agreement):
     epsilon = 1, delta = 1e-05 (row), of the messages alone
     """
 
+    sizes: tuple[int, ...]
     loss: PredictionLoss
     regression: bool
     terms: Terms
@@ -106,6 +108,7 @@ class Agreement(distributed.Agreement):
         terms = _terms(settings, loss, len(sizes))
         with_constant = [size + (place == constant) for place, size in enumerate(sizes)]
         return cls(
+            sizes=tuple(sizes),
             loss=loss,
             regression=regression,
             terms=terms,
@@ -125,6 +128,22 @@ class Agreement(distributed.Agreement):
     def columns(self, tables: Sequence[Any]) -> list[Columns]:
         """The columns of every party, with the constant one where one was asked for."""
         return [self.columns_of(place, table) for place, table in enumerate(tables)]
+
+    def check_sizes(self, place: int, n_samples: int) -> None:
+        """Refuse public numbers that the noise of a party is not made for."""
+        if self.calibration is not None:
+            constant = place == self.intercept_party
+            if constant:
+                self.calibration.check_clips()
+            features = self.sizes[place] + constant
+            self.calibration.check_sizes(n_samples, features, constant=constant)
+
+    def clipped(self, place: int, table: Any) -> Any:
+        """A table within the public bounds of its rows or columns, each a function of itself."""
+        made_for = self.calibration
+        if made_for is None:
+            return table
+        return made_for.clipped(table, constant=place == self.intercept_party)
 
     def columns_of(self, place: int, table: Any) -> Columns:
         """The columns of one party."""
@@ -161,9 +180,9 @@ class Agreement(distributed.Agreement):
 
 
 def _terms(settings: Any, loss: PredictionLoss, parties: int) -> Terms:
-    C = check_positive(settings.C, "C")
+    C = check_scale(settings.C, "C")
     jacobi = settings.method == "jacobi"
-    kappa = None if settings.kappa is None else check_positive(settings.kappa, "kappa")
+    kappa = None if settings.kappa is None else check_scale(settings.kappa, "kappa")
     if jacobi and kappa not in (None, 1.0):
         raise ValueError(f"method='jacobi' is kappa = 1, got kappa = {settings.kappa!r}")
     kappa = 1.0 if jacobi else kappa
@@ -174,7 +193,7 @@ def _terms(settings: Any, loss: PredictionLoss, parties: int) -> Terms:
         relaxation = _RELAXATION if plain else 1.0
     constraint = settings.constraint
     if settings.privacy == "row" and constraint is None and settings.radius is not None:
-        constraint = Ball(check_positive(settings.radius, "radius"))
+        constraint = Ball(check_scale(settings.radius, "radius"))
     rho = settings.rho
     if isinstance(rho, str):
         if rho != "auto":

@@ -23,8 +23,9 @@ from dpsvm.admm.sharing.columns import Columns, predicted
 from dpsvm.admm.sharing.coordinator import Coordinator, Watch, run
 from dpsvm.admm.sharing.party import Broadcast, Contribution, Ending, Party
 from dpsvm.admm.sharing.regularisers import Ball
-from dpsvm.admm.sharing.terms import Terms, automatic_rho, check_positive
+from dpsvm.admm.sharing.terms import Terms, automatic_rho
 from dpsvm.losses import PredictionLoss
+from dpsvm.privacy.rounding import check_scale
 
 _LONG = 3000  # rounds of ADMM where no smooth solver applies
 
@@ -142,9 +143,9 @@ def distributed_sgd(
     [3.0, 6.0]
     """
     how = settings or SGDSettings()
-    check_positive(how.rate, "rate")
+    check_scale(how.rate, "rate")
     if how.clip is not None:
-        check_positive(how.clip, "clip")
+        check_scale(how.clip, "clip")
     random = np.random.default_rng(random_state)
     n = len(target)
     x = [np.zeros(own.n_features) for own in columns]

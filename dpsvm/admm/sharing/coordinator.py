@@ -13,6 +13,7 @@ from dpsvm._arrays import Array
 from dpsvm._memory import Remembers
 from dpsvm.admm.sharing.party import Broadcast, Contribution, Ending, Party
 from dpsvm.admm.sharing.terms import Terms
+from dpsvm.admm.sharing.totals import Adder, Total
 from dpsvm.losses import PredictionLoss, Squared
 
 _OUT_OF_BALANCE = 5.0  # how far the residuals may be apart before rho is doubled or halved
@@ -70,8 +71,9 @@ class Coordinator(Remembers):
     round is v = y + rho (S - z). It takes this step once before the first round, with S = 0 and
     y = 0: no message is needed to know that, and the first price already tells of the labels.
 
-    All it uses, for the price, rho, stopping and the guard, are the messages it got and the labels:
-    in a private mode everything it does is post-processing.
+    All it uses, for the price, rho, stopping and the guard, are sums of the messages over the
+    parties, and the labels: in a private mode everything it does is post-processing, and no single
+    message is needed.
 
     adaptive : double rho when the primal residual is five times the dual one, halve it in the
         mirror case, in the first 50 rounds.
@@ -82,13 +84,13 @@ class Coordinator(Remembers):
     >>> coordinator = Coordinator(np.array([3.0]), Squared(), terms, rounds=9)
     >>> coordinator.open().price
     array([-4.])
-    >>> coordinator.gather([Contribution(1, 0, np.array([0.5]))]).price
+    >>> coordinator.gather(Total(1, np.array([0.5]), moved=0.25)).price
     array([-2.66666667])
     """
 
     _memory: ClassVar = (
         *("rho", "next_rho", "total", "z", "dual", "round", "bytes_up", "bytes_down"),
-        *("residuals", "released_loss", "ending", "_parts", "_guard", "_lowest_loss"),
+        *("residuals", "released_loss", "ending", "_guard", "_lowest_loss"),
     )
 
     def __init__(
@@ -112,7 +114,6 @@ class Coordinator(Remembers):
         self.residuals = Residuals(math.inf, math.inf)
         self.released_loss = self._loss_of(self.total)  # C sum l(S), from messages and labels
         self.ending: Ending | None = None
-        self._parts = np.tile(self.z / terms.kappa, (terms.parties, 1))  # z_m, a row for each party
         self._guard = DivergenceGuard(self.released_loss, proved=terms.proved_to_converge(loss))
         self._lowest_loss = math.inf
 
@@ -120,16 +121,16 @@ class Coordinator(Remembers):
         """The broadcast of the first round."""
         return self._broadcast(keep=False)
 
-    def gather(self, contributions: Sequence[Contribution]) -> Broadcast:
-        """Take the messages of a round; return the broadcast of the next."""
-        self._check(contributions)
+    def gather(self, total: Total) -> Broadcast:
+        """Take the sums of a round; return the broadcast of the next."""
+        self._check(total)
         self.rho = self.next_rho
-        predictions = [message.prediction for message in contributions]
-        self.total = np.add.reduce(predictions, axis=0)
+        change, excess = total.prediction - self.total, self.total - self.z
+        self.total = total.prediction
         self._settle()
         self.round += 1
-        self.bytes_up = sum(message.nbytes for message in contributions)
-        self.residuals = self._measure(predictions)
+        self.bytes_up = total.nbytes
+        self.residuals = self._measure(total.moved, change, excess)
         self.released_loss = self._loss_of(self.total)
         best = self.released_loss < self._lowest_loss
         self._lowest_loss = min(self.released_loss, self._lowest_loss)
@@ -177,14 +178,21 @@ class Coordinator(Remembers):
     def _loss_of(self, prediction: Array) -> float:
         return self.terms.C * float(self.loss.value(prediction, self.target).sum())
 
-    def _measure(self, predictions: Sequence[Array]) -> Residuals:
+    def _measure(self, moved: float, change: Array, before: Array) -> Residuals:
+        """How far the round left the iterates, change being that of S and before the last S - z.
+
+        With e = S - z a party's z_m is p_m - e / kappa, and so all of them have moved by
+        sum |dp_m - de / kappa|^2 = sum |dp_m|^2 - 2 <dS, de> / kappa + M |de|^2 / kappa^2.
+        """
+        M, kappa = self.terms.parties, self.terms.kappa
         excess = self.total - self.z
-        parts = np.asarray(predictions) - excess / self.terms.kappa
-        change, self._parts = parts - self._parts, parts
+        turned = excess - before
+        cross, turn = float(np.vdot(change, turned)), float(np.vdot(turned, turned))
+        length = moved - 2.0 * cross / kappa + M * turn / kappa / kappa
         size = max(np.linalg.norm(self.total), np.linalg.norm(self.z))
-        moved = self.terms.kappa * self.rho * np.linalg.norm(change)
-        price = math.sqrt(len(predictions)) * np.linalg.norm(self.dual)
-        return Residuals(_ratio(np.linalg.norm(excess), size), _ratio(moved, price))
+        all_moved = kappa * self.rho * math.sqrt(max(length, 0.0))
+        price = math.sqrt(M) * np.linalg.norm(self.dual)
+        return Residuals(_ratio(np.linalg.norm(excess), size), _ratio(all_moved, price))
 
     def _decide(self, *, best: bool) -> Ending | None:
         if self._guard.diverging(self.residuals.primal, self.released_loss):
@@ -199,22 +207,13 @@ class Coordinator(Remembers):
             return self.rho * 2.0
         return self.rho / 2.0 if dual > _OUT_OF_BALANCE * primal else self.rho
 
-    def _check(self, contributions: Sequence[Contribution]) -> None:
-        if len(contributions) != self.terms.parties:
+    def _check(self, total: Total) -> None:
+        if total.round != self.round + 1:
+            raise ValueError(f"round {self.round + 1} is needed, got one of round {total.round}")
+        if total.prediction.shape != self.target.shape:
             raise ValueError(
-                f"{self.terms.parties} contributions are needed, got {len(contributions)}"
+                f"a sum of {total.prediction.shape} numbers for {len(self.target)} samples"
             )
-        for message in contributions:
-            if message.round != self.round + 1:
-                raise ValueError(
-                    f"a contribution to round {self.round + 1} is needed, party {message.party} "
-                    f"sent one to round {message.round}"
-                )
-            if message.prediction.shape != self.target.shape:
-                raise ValueError(
-                    f"party {message.party} sent {message.prediction.shape} numbers for "
-                    f"{len(self.target)} samples"
-                )
 
 
 Watch = Callable[[Coordinator, Sequence[Party]], bool]
@@ -247,8 +246,9 @@ def run(
     [2.0, 4.0]
     """
     broadcast = coordinator.open()
+    adder = Adder(len(parties), len(coordinator.target))
     while coordinator.ending is None:
-        broadcast = coordinator.gather(answers(parties, broadcast))
+        broadcast = coordinator.gather(adder.add(answers(parties, broadcast)))
         if watch is not None and watch(coordinator, parties):
             coordinator.stop()
     for party in parties:

@@ -9,7 +9,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from dpsvm._arrays import Array
-from dpsvm._renamed import SHARING, renamed
+from dpsvm._constructors import but_for, keeps_parameters
+from dpsvm._renamed import SHARING
 from dpsvm.admm.sharing.agreement import Agreement, check_settings
 from dpsvm.admm.sharing.columns import Columns
 from dpsvm.admm.sharing.coordinator import Coordinator, run
@@ -26,63 +27,7 @@ from dpsvm.warnings import warn_caller
 class BaseSharingADMM(SplitColumns, AgreedEstimator):
     """What the classifier and the regressor share."""
 
-    @renamed(SHARING)
-    def __init__(
-        self,
-        *,
-        penalty: str = "l2",
-        lam: float = 1.0,
-        C: float = 1.0,
-        method: str = "sharing",
-        rho: float | str = "auto",
-        kappa: float | None = None,
-        relaxation: float | None = None,
-        adaptive_rho: bool = False,
-        constraint: Box | Ball | None = None,
-        rounds: int = 20,
-        tol: float = 0.0,
-        intercept_party: int | None = None,
-        privacy: str | None = None,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        data_norm: float | None = None,
-        radius: float | None = None,
-        target_bound: float | None = None,
-        column_norm: float | None = None,
-        target_norm: float | None = None,
-        b1: float | None = None,
-        c1: float | None = None,
-        accountant: BudgetAccountant | None = None,
-        track: bool = True,
-        diagnose: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.penalty = penalty
-        self.lam = lam
-        self.C = C
-        self.method = method
-        self.rho = rho
-        self.kappa = kappa
-        self.relaxation = relaxation
-        self.adaptive_rho = adaptive_rho
-        self.constraint = constraint
-        self.rounds = rounds
-        self.tol = tol
-        self.intercept_party = intercept_party
-        self.privacy = privacy
-        self.epsilon = epsilon
-        self.delta = delta
-        self.data_norm = data_norm
-        self.radius = radius
-        self.target_bound = target_bound
-        self.column_norm = column_norm
-        self.target_norm = target_norm
-        self.b1 = b1
-        self.c1 = c1
-        self.accountant = accountant
-        self.track = track
-        self.diagnose = diagnose
-        self.random_state = random_state
+    _gone = SHARING
 
     def fit(
         self,
@@ -300,7 +245,7 @@ class SharingADMMClassifier(BinaryClassifier, BaseSharingADMM):
     96
     """
 
-    @renamed(SHARING)
+    @keeps_parameters
     def __init__(
         self,
         loss: str = "logistic",
@@ -332,11 +277,7 @@ class SharingADMMClassifier(BinaryClassifier, BaseSharingADMM):
         track: bool = True,
         diagnose: bool = False,
         random_state: Any = None,
-    ) -> None:
-        self.loss = loss
-        self.width = width
-        own = locals()
-        super().__init__(**{name: own[name] for name in BaseSharingADMM._get_param_names()})
+    ) -> None: ...
 
 
 class SharingADMMRegressor(LinearRegressor, BaseSharingADMM):
@@ -355,3 +296,5 @@ class SharingADMMRegressor(LinearRegressor, BaseSharingADMM):
     >>> model.fit([X[:, :1], X[:, 1:]], [1.0, 2.0, 3.0]).coef_.round(3)
     array([1., 2.])
     """
+
+    __init__ = but_for(SharingADMMClassifier.__init__, "loss", "width")

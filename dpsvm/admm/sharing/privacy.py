@@ -34,11 +34,12 @@ import numpy as np
 from dpsvm._arrays import Array
 from dpsvm.admm.sharing.columns import Columns
 from dpsvm.admm.sharing.regularisers import Ball
-from dpsvm.admm.sharing.terms import Terms, check_positive
+from dpsvm.admm.sharing.terms import Terms
 from dpsvm.privacy.accounting import Gaussian, bounds_on_epsilon, epsilon_of, gaussian_mu
 from dpsvm.privacy.guarantee import Guarantee, check_delta, check_epsilon
 from dpsvm.privacy.noise import Noise
-from dpsvm.privacy.rounding import OVER, RANGE, UP, on_grid
+from dpsvm.privacy.preparation import clip_columns, clip_rows
+from dpsvm.privacy.rounding import OVER, RANGE, UP, check_scale, on_grid
 
 MODES = ("row", "column", "paper")
 """The private modes; "paper" carries no guarantee."""
@@ -185,7 +186,7 @@ class PublicBounds:
                 got = "which is not given" if value is None else f"got {value!r}"
                 raise ValueError(f"privacy={mode!r} {wanted} {name}, {got}")
             if value is not None:
-                found[name] = check_positive(value, name)
+                found[name] = check_scale(value, name)
         return found
 
 
@@ -289,20 +290,54 @@ class Calibration:
         norms = {"row": columns.row_norms, "column": columns.column_norms}.get(self.mode)
         if norms is None:
             return
+        self.check_sizes(columns.n_samples, columns.n_features, constant=columns.constant)
+        name, limit = self._bound
+        if np.max(norms(), initial=0.0) > limit * OVER:  # which one, and by how much, is private
+            raise ValueError(
+                f"a {self.mode} of party {party} has a norm above the public bound "
+                f"{name} = {limit:g}"
+            )
+
+    @property
+    def _bound(self) -> tuple[str, float]:
         name = "data_norm" if self.mode == "row" else "column_norm"
-        limit = self.bounds[name]
-        count = columns.n_samples if self.mode == "row" else columns.n_features
-        free = columns.n_samples if columns.constant and self.mode == "column" else 0
+        return name, self.bounds[name]
+
+    def clipped(self, table: Any, *, constant: bool) -> Any:
+        """A table whose rows, or whose columns, are shortened to their bound.
+
+        constant : whether a column of ones will be beside it, which counts in the norm of a row
+        """
+        if self.mode == "paper":
+            return table
+        _, limit = self._bound
+        if self.mode == "column":
+            return clip_columns(table, limit)
+        return clip_rows(table, math.sqrt((limit - 1.0) * (limit + 1.0)) if constant else limit)
+
+    def check_clips(self) -> None:
+        """Refuse a bound that leaves nothing of the rows beside a constant column."""
+        if self.mode == "row" and not self.bounds["data_norm"] > 1.0:
+            raise ValueError(
+                "data_norm must be above 1 where a constant column is part of the rows, got "
+                f"{self.bounds['data_norm']:g}"
+            )
+
+    def check_sizes(self, n_samples: int, n_features: int, *, constant: bool) -> None:
+        """Refuse a mu too small for the bounds, from public numbers.
+
+        n_features : a constant column included
+        """
+        if self.mode == "paper":
+            return
+        _, limit = self._bound
+        count = n_samples if self.mode == "row" else n_features
+        free = n_samples if constant and self.mode == "column" else 0
         mu, largest = self.terms.mu(self.terms.rho), count * limit * limit + free
         if not mu >= _EXACT * largest:
             raise ValueError(
                 f"lam / (kappa rho) = {mu:g} is too small beside {largest:g}, which the public "
                 "bounds allow for D'D: the step would not be exact. Take a smaller rho"
-            )
-        if np.max(norms(), initial=0.0) > limit * OVER:  # which one, and by how much, is private
-            raise ValueError(
-                f"a {self.mode} of party {party} has a norm above the public bound "
-                f"{name} = {limit:g}"
             )
 
     def perturbation(self, party: int, noise: Noise) -> GaussianPerturbation:

@@ -9,15 +9,14 @@ A constraint is a box, low <= x_j <= high, or a ball, |x| <= radius.
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from numbers import Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from dpsvm._arrays import Array
+from dpsvm.constraints import check_positive, real
 
 
 class Penalty(ABC):
@@ -160,8 +159,7 @@ class Ball:
     radius: float
 
     def __post_init__(self) -> None:
-        if not 0.0 < real(self.radius) < math.inf:
-            raise ValueError(f"radius must be a finite number above 0, got {self.radius!r}")
+        check_positive(self.radius, "radius")
 
     def project(self, weights: Array) -> Array:
         """The nearest point of the ball."""
@@ -171,12 +169,3 @@ class Ball:
 
 Constraint = Box | Ball
 """A convex set that holds 0 and that the weights may not leave."""
-
-
-def real(value: Any) -> float:
-    """A number as a float; NaN, which lies in no range, for anything else.
-
-    >>> real(2), real("two")
-    (2.0, nan)
-    """
-    return float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 from dpsvm._arrays import Array
-from dpsvm.admm.sharing.regularisers import Constraint, Penalty, make_penalty, real
+from dpsvm.admm.sharing.regularisers import Constraint, Penalty, make_penalty
+from dpsvm.constraints import real
 from dpsvm.losses import PredictionLoss
-from dpsvm.privacy.rounding import RANGE
+from dpsvm.privacy.rounding import check_scale
 
 METHODS = ("sharing", "jacobi")
 """kappa = M, which converges for every rho, or kappa = 1, the paper's, which need not."""
@@ -48,14 +48,14 @@ class Terms:
                 f"parties, got kappa = {self.kappa:g}"
             )
         for name in ("C", "lam", "rho"):
-            object.__setattr__(self, name, check_positive(getattr(self, name), name))
+            object.__setattr__(self, name, check_scale(getattr(self, name), name))
 
     @classmethod
     def of(
         cls, *, parties: int, kappa: float | None = None, penalty: str = "l2", **others: Any
     ) -> Terms:
         """Checked terms; ``kappa`` is the number of parties if it is not given."""
-        resistance = float(parties) if kappa is None else check_positive(kappa, "kappa")
+        resistance = float(parties) if kappa is None else check_scale(kappa, "kappa")
         return cls(parties=parties, kappa=resistance, penalty=make_penalty(penalty), **others)
 
     def proved_to_converge(self, loss: PredictionLoss) -> bool:
@@ -90,19 +90,3 @@ def automatic_rho(loss: PredictionLoss, C: float, parties: int) -> float:
     0.05
     """
     return 0.4 * C * min(loss.smoothness, 1.0) / parties
-
-
-def check_positive(value: Any, name: str) -> float:
-    """Return a finite number above 0, within RANGE, as a float.
-
-    >>> check_positive(-1, "rho")
-    Traceback (most recent call last):
-    ...
-    ValueError: rho must be a finite number above 0, got -1
-    """
-    number = real(value)
-    if not 0.0 < number < math.inf:
-        raise ValueError(f"{name} must be a finite number above 0, got {value!r}")
-    if not RANGE[0] <= number <= RANGE[1]:
-        raise ValueError(f"{name} must lie between {RANGE[0]:g} and {RANGE[1]:g}, got {value!r}")
-    return number

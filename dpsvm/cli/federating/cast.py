@@ -12,7 +12,7 @@ from typing import Any
 from dpsvm.cli.options import UsageError
 from dpsvm.federation.config import SiteConfig
 from dpsvm.federation.job import Job
-from dpsvm.federation.store import FolderCopy, StoreError
+from dpsvm.federation.store import PURGED, FolderCopy, StoreError
 
 ROLES = ("coordinator", "party")
 """In which a site takes part in a run, and the folders of its state."""
@@ -69,7 +69,7 @@ class Cast:
         for place, site in enumerate((self.coordinator, *self.parties)):
             role = "party" if place else "coordinator"
             where = site.state / role / self.job.run
-            if (where / "snapshot").exists():
+            if (where / "snapshot").exists() or (where / PURGED).exists():
                 found.append(f"{site.name} ({role}) {words_of(role, where)}")
         return found
 
@@ -102,6 +102,8 @@ class Cast:
                     found[f"data of {site.name}, {source.file.name}"] = str(source.file)
             if site.ledger is not None:
                 found[f"the ledger of {site.name}"] = str(site.ledger)
+                key = f"{os.path.realpath(site.ledger)}.key"
+                found[f"the key of the ledger of {site.name}"] = key
         return found
 
     def budgets(self) -> dict[str, float | None]:
@@ -118,7 +120,8 @@ def budget_of(site: SiteConfig) -> float | None:
 def words_of(role: str, where: Path) -> str:
     """How far a role is in a run, in words."""
     try:
-        return progress_words(role, FolderCopy(where.parent, where.name).load())
+        copy = FolderCopy(where.parent, where.name)
+        return OVER if copy.read(PURGED) is not None else progress_words(role, copy.load())
     except (StoreError, KeyError, TypeError):
         return "keeps a broken snapshot"
 

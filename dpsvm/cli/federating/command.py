@@ -6,9 +6,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dpsvm.cli.options import Flag, UsageError, help_page, parse
+from dpsvm.cli.options import Flag, UsageError, help_page, parse, positive
 
 RESUME = Flag("--resume", "go on with a run that was interrupted", default=False)
+REPLY_TIMEOUT = Flag(
+    "--reply-timeout", "that a party has for an answer; then the run stops", "seconds", positive
+)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -15,16 +14,15 @@ from dpsvm.cli.files import check_outputs
 from dpsvm.cli.options import Flag, UsageError
 from dpsvm.data import atomic_write
 from dpsvm.federation.config import SiteConfig
-from dpsvm.federation.coordinator import Coordinator
 from dpsvm.federation.in_process import InProcessRunner
 from dpsvm.federation.job import Job
 from dpsvm.federation.models import load_model
-from dpsvm.federation.party import Party
 from dpsvm.federation.prediction import WARNING
 from dpsvm.federation.store import MemoryStore
 from dpsvm.warnings import PrivacyLeakWarning
 
 _USAGE = "usage: dpsvm federation predict JOB SITE... --output FILE"
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a cell begins with that a spreadsheet computes
 
 
 def _predict(*words: str, output: str | None, quiet: bool) -> None:
@@ -70,26 +68,39 @@ def _alone(
 
 def _together(job: Job, cast: Cast, output: str) -> tuple[Sequence[str] | None, list[Any]]:
     check_outputs(cast.files(), {"--output": output})
-    owner = cast.coordinator.owner(job)
-    parties = [Party(job, site.member(job), MemoryStore()) for site in cast.parties]
-    coordinator = Coordinator(job, owner, MemoryStore())
+    coordinator = cast.coordinator.coordinator(job, store=MemoryStore())
+    parties = [site.party(job, store=MemoryStore()) for site in cast.parties]
     warnings.warn(WARNING, PrivacyLeakWarning, stacklevel=2)
     turn = InProcessRunner(parties).run(coordinator)
     if turn.ended != "done":
         raise ValueError(turn.reason)
     result = load_model(coordinator.store.read("result.json") or "", "result.json")
-    return owner.ids if job.ids else None, result.get("labels") or result["scores"]
+    return coordinator.site.ids if job.ids else None, result.get("labels") or result["scores"]
 
 
 def _write(path: str, ids: Sequence[str] | None, predicted: Sequence[Any]) -> None:
     with atomic_write(path) as file:
-        writer = csv.writer(file, lineterminator="\n")
         for place, value in enumerate(predicted):
-            writer.writerow([_shown(value)] if ids is None else [ids[place], _shown(value)])
+            row = [value] if ids is None else [ids[place], value]
+            file.write(",".join(map(spreadsheet_field, row)) + "\n")
 
 
-def _shown(value: Any) -> str:
-    return f"{value:.17g}" if isinstance(value, float) else str(value)
+def spreadsheet_field(value: Any) -> str:
+    """A value as a field of CSV that no spreadsheet takes for a formula.
+
+    A text that begins with = + - @, a tab or a carriage return gets an apostrophe before it, and
+    quotes. A number is one, whatever its sign.
+
+    >>> print(spreadsheet_field("=cmd|' /C calc'!A0"), spreadsheet_field(-0.5))
+    "'=cmd|' /C calc'!A0" -0.5
+    """
+    if not isinstance(value, str):
+        return f"{value:.17g}" if isinstance(value, float) else str(value)
+    risky = value.startswith(_FORMULA)
+    text = f"'{value}" if risky else value
+    if risky or any(one in text for one in ',"\r\n'):
+        return '"' + text.replace('"', '""') + '"'
+    return text
 
 
 COMMANDS = {
@@ -99,8 +110,10 @@ COMMANDS = {
         '"predict", and its settings name the finished run: model = RUN. Beware: '
         f"{WARNING}.\n\n"
         "Writes a line for each sample, in the order of the ids: its id, if there are ids, a "
-        "comma, and its label, or its score in a regression. A node of a network has the whole "
-        "model and predicts by itself: give its SITE alone.",
+        "comma, and its label, or its score in a regression. A spreadsheet would take an id or a "
+        "label for a formula if it begins with = + - @, a tab or a carriage return: it is written "
+        "in quotes with an apostrophe before it. A node of a network has the whole model and "
+        "predicts by itself: give its SITE alone.",
         _predict,
         (
             Flag("--output", "the file to write; required", "file", str),

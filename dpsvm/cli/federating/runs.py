@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,8 +14,9 @@ from dpsvm.cli.layout import line
 from dpsvm.cli.options import Flag, UsageError
 from dpsvm.federation.config import SiteConfig
 from dpsvm.federation.job import check_name
-from dpsvm.federation.store import FolderCopy, RunFolder, StoreError
-from dpsvm.privacy.accountant import Charge
+from dpsvm.federation.records import disagreements, label_of
+from dpsvm.federation.store import PURGED, FolderCopy, RunFolder, StoreError
+from dpsvm.privacy.accountant import Charge, Reservation
 from dpsvm.privacy.accounting import epsilon_of
 
 _LABEL = "federation run "
@@ -34,6 +36,7 @@ def _status(site_path: str, run: str | None = None) -> None:
     if not names:
         lines += ["", line("runs", "none")]
     print("\n".join([*lines, "", line("budget", view.budget_words())]))
+    view.check_records()
     if view.broken:
         raise ValueError("; ".join(view.broken))
 
@@ -60,11 +63,15 @@ class _View:
                 files = [path.name for path in sorted(folder.iterdir())]
                 shown = [one for one in files if one != "lock" and not one.startswith(".")]
                 yield line("    files", ", ".join(shown) or "none")
+                if (rehearsed := FolderCopy(folder.parent, name).read("rehearsals")) is not None:
+                    yield line("    rehearsals", rehearsed.strip())
         charges = [one for one in self._charges() if one.label.startswith(f"{_LABEL}{name} at ")]
         for charge in charges:
             yield line("  charged", f"epsilon = {self._alone(charge):g} ({charge.label})")
+        for one in self._reservations():
+            if one.label.startswith(f"{_LABEL}{name} at "):
+                yield line("  reserved", f"epsilon = {self._alone(one):g} until {one.expires}")
         if charges and not any((self.site.state / role / name).is_dir() for role in ROLES):
-            self.broken.append(f"run {name} was charged, and nothing else of it is kept")
             yield line("  lost", "it was charged, and nothing else of it is kept")
 
     def budget_words(self) -> str:
@@ -77,9 +84,18 @@ class _View:
             self.broken.append(str(error))
             return f"broken: {error}"
 
+    def check_records(self) -> None:
+        """Note what the ledger and the state folder do not agree on."""
+        with suppress(ValueError, OSError):  # of a broken ledger, of which the budget tells
+            ledger = self.site.accountant()
+            if ledger is not None:
+                self.broken.extend(disagreements(self.site.state, self.site.name, ledger))
+
     def _words(self, role: str, folder: Path) -> str:
         try:
             copy = FolderCopy(folder.parent, folder.name)
+            if (purged := copy.read(PURGED)) is not None:
+                return f"{purged.strip()}; what it kept was purged"
             words, aborted = progress_words(role, copy.load()), copy.read("aborted")
         except StoreError as error:
             self.broken.append(str(error))
@@ -87,6 +103,8 @@ class _View:
         except (KeyError, TypeError):
             self.broken.append(f"{folder / 'snapshot'}: this is no snapshot of a {role}")
             return "keeps a broken snapshot"
+        if copy.read("refunded") is not None:
+            return f"was stopped before it was charged ({words})"
         return words if aborted is None else f"has given it up: {aborted.strip()} ({words})"
 
     def _charges(self) -> list[Charge]:
@@ -97,7 +115,14 @@ class _View:
             return []  # the budget tells
         return [one for one in charges if one.label.startswith(_LABEL)]
 
-    def _alone(self, charge: Charge) -> float:
+    def _reservations(self) -> tuple[Reservation, ...]:
+        try:
+            ledger = self.site.accountant()
+            return () if ledger is None else ledger.reservations
+        except (ValueError, OSError):
+            return ()
+
+    def _alone(self, charge: Charge | Reservation) -> float:
         ledger = self.site.accountant()
         return epsilon_of([charge.event], 0.0 if ledger is None else ledger.total().delta)
 
@@ -120,7 +145,15 @@ def _abort(site_path: str, run: str, *, reason: str) -> None:
             file.write(f"{' '.join(reason.split())}\n")
         if _is_busy(folder):
             print(f"{folder}: another process has this run; it is refused once that has ended")
-    print(f"run {name} is given up at {site.name}; what it was charged stands")
+    ledger = site.accountant()
+    labels = tuple(label_of(name, site.name, role) for role in ROLES)
+    reserved = [] if ledger is None else ledger.reservations
+    ours = [one for one in reserved if one.label.startswith(labels)]
+    for one in ours:
+        assert ledger is not None
+        ledger.refund(one.identity)
+    what = "what it had reserved is given back" if ours else "what it was charged stands"
+    print(f"run {name} is given up at {site.name}; {what}")
 
 
 def _is_busy(folder: Path) -> bool:
@@ -137,14 +170,15 @@ COMMANDS = {
         "Prints every run of a site, or one: in which role, the last round that it holds, "
         "whether it has ended, its files, what it was charged, and the budget that is left. "
         "Only reads, also while a process has the run. The exit code is 2 if anything that is "
-        "kept is broken.",
+        "kept is broken, or if the ledger and the folders of runs do not agree.",
         _status,
         needs=("SITE is needed, and a RUN if one is meant", 1, 2),
     ),
     "abort": Command(
         "usage: dpsvm federation abort [--reason text] SITE RUN",
         "Gives up a run at a site, for good: the site refuses it from then on. What the run "
-        "was charged stands, since what was sent cannot be taken back. Other sites are not "
+        "was charged stands, since what was sent cannot be taken back; what it had only "
+        "reserved is given back. Other sites are not "
         "told: their coordinator finds that this one refuses.",
         _abort,
         (_REASON,),

@@ -12,7 +12,7 @@ from typing import Any
 
 from dpsvm._version import __version__
 from dpsvm.cli.federating.cast import Cast
-from dpsvm.cli.federating.check import rehearse
+from dpsvm.cli.federating.check import look, rehearse
 from dpsvm.cli.federating.command import RESUME, Command
 from dpsvm.cli.files import check_outputs
 from dpsvm.cli.interrupt import prompt_interrupt
@@ -38,8 +38,9 @@ _OUTSIDE = (
 
 def _simulate(usage: str, *words: str, resume: bool, json: str | None, quiet: bool) -> None:
     cast = Cast.load(words, usage)
-    if cast.job.algorithm == "predict":
-        raise UsageError(f"{cast.job_path} predicts: dpsvm federation predict carries it out")
+    if cast.job.algorithm in ("predict", "align"):
+        name = cast.job.algorithm
+        raise UsageError(f"{cast.job_path} {name}s: dpsvm federation {name} carries it out")
     check_outputs(cast.files(), {"--json": json})
     cast.check_begun(resume=resume, again=cast.resume_command())
     found = _run(cast, quiet=quiet)
@@ -146,6 +147,7 @@ def _run(cast: Cast, *, quiet: bool) -> _Outcome:
         with _interruptible(cast, coordinator, writing):
             if coordinator.round < 0:
                 rehearse(cast, coordinator.site, parties)  # so that no party pays for a refusal
+                look(cast)
             rounds = int(settings_of_job(cast.job).rounds)
             with runs_progress("rounds", rounds, not quiet) as tick:
                 for _ in coordinator.history:
@@ -154,6 +156,8 @@ def _run(cast: Cast, *, quiet: bool) -> _Outcome:
             writing.busy = False
             if turn.ended != "done":
                 begun = f"; once that is mended, {cast.resume_command()} goes on with it"
+                if coordinator.custody.refunded is not None:
+                    begun = "; nobody was charged, and another run needs another name"
                 raise ValueError(f"the run stopped: {turn.reason}{begun if cast.kept() else ''}")
             history, text = coordinator.history, coordinator.store.read("result.json")
             result = load_model(text or "", "result.json")
@@ -163,6 +167,9 @@ def _run(cast: Cast, *, quiet: bool) -> _Outcome:
             return _Outcome(cast, history, result, turn.reason, budgets, beside)
 
 
+_WRITTEN = ("before reserve", "before charge", "after draw", "after gather", "during snapshot")
+
+
 class _Writing:
     """Hears which phase the sites are in: True while a charge or a snapshot is being written."""
 
@@ -170,7 +177,7 @@ class _Writing:
         self.busy = False
 
     def __call__(self, phase: str) -> None:
-        self.busy = phase in ("before charge", "after draw", "after gather", "during snapshot")
+        self.busy = phase in _WRITTEN
 
 
 @contextmanager
