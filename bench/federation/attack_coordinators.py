@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpsvm.federation import Coordinator, InProcessRunner, Job, Message, Party, Turn
+from dpsvm.federation import Coordinator, InProcessRunner, Job, Message, Party, Turn, witness
+from dpsvm.federation.fixed_point import FixedPoint, Words
 from dpsvm.federation.messages import NOT_BEGUN, VERSION
+from dpsvm.federation.secure_sum import Roster
 
 Array = NDArray[np.float64]
+Arrays = Mapping[str, NDArray[Any]]
 
 
 class Stopped(Exception):
@@ -25,6 +29,7 @@ class Listener(InProcessRunner):
 
     def __init__(self, parties: list[Party]) -> None:
         super().__init__(parties, wire=True)
+        self.job, self.rows = parties[0].job, parties[0].site.rows
         self.asked: list[Mapping[str, Message]] = []
         self.told: list[Mapping[str, Message | None]] = []
 
@@ -35,13 +40,18 @@ class Listener(InProcessRunner):
             self.told.append(replies)
         return replies
 
-    def seen_of(self, name: str) -> list[NDArray[Any]]:
-        """The numbers that a party sent, round by round."""
-        return [_there(replies[name]) for replies in self.told]
+    def seen_of(self, name: str) -> list[Array]:
+        """The numbers that a party sent, round by round; masked words as the numbers they could be.
+        """
+        sent = [_there(replies[name]) for replies in self.told]
+        if not self.job.masked:
+            return sent
+        unit = FixedPoint(len(self.job.parties), self.job.sum_range).unit
+        return [one[: self.rows] * unit for one in sent]
 
     def sums(self) -> list[Array]:
         """What all sent, added up; the same of plain numbers and of masked ones."""
-        return [summed(replies) for replies in self.told]
+        return [summed(self.job, self.rows, replies) for replies in self.told]
 
     def prices(self) -> tuple[list[Array], list[float]]:
         """The price and the rho of every round."""
@@ -68,59 +78,102 @@ def in_step(runs: Sequence[tuple[InProcessRunner, Coordinator]]) -> list[Turn]:
     return turns
 
 
-def summed(replies: Mapping[str, Message | None]) -> Array:
+def summed(job: Job, rows: int, replies: Mapping[str, Message | None]) -> Array:
     """The sum of what parties sent in a round, as a coordinator can make it."""
-    with np.errstate(over="ignore"):  # masked numbers are added modulo 2**64
-        total = np.add.reduce([_there(one) for one in replies.values()])
-    return np.asarray(total, dtype=np.float64)
+    if not job.masked:
+        return np.asarray(np.add.reduce([_there(one) for one in replies.values()]))
+    words, wide = words_summed(rows, replies)
+    try:
+        return FixedPoint(len(job.parties), job.sum_range).decode(words, wide=wide).values
+    except ValueError as error:
+        raise Stopped(str(error)) from None
+
+
+def words_summed(rows: int, replies: Mapping[str, Message | None]) -> tuple[Words, bool]:
+    """The sum of masked words, and whether squares are summed in them."""
+    sent = [_there(one).view(np.uint64) for one in replies.values()]
+    wide = len(sent[0]) == FixedPoint.length(rows, wide=True)
+    first = sent[0].copy()
+    return reduce(lambda words, more: FixedPoint.added(words, more, wide=wide), sent[1:], first), wide
 
 
 class Hostile:
-    """A coordinator that asks what it likes, in the order that it likes."""
+    """A coordinator that asks what it likes, in the order that it likes.
 
-    def __init__(self, job: Job, parties: Sequence[Party]) -> None:
+    forgets : leaves out what parties saw of each other's ledgers
+    """
+
+    def __init__(self, job: Job, parties: Sequence[Party], *, forgets: bool = False) -> None:
         self.job, self.parties = job, {party.site.name: party for party in parties}
-        self.round = 0
+        self.round, self.forgets = 0, forgets
 
     def greet(self) -> dict[str, Message]:
         """The answers to a greeting."""
         scalars = {"version": VERSION, "job": self.job.digest}
-        return self._all(NOT_BEGUN, "greet", {}, scalars)
+        return self._each(NOT_BEGUN, "greet", dict.fromkeys(self.parties, {}), scalars)
 
     def rehearse(self) -> None:
         """Rehearse with all."""
-        self._all(NOT_BEGUN, "rehearse", *self.terms(self.greet()))
+        self._open(NOT_BEGUN, "rehearse")
 
-    def begin(self, only: Sequence[str] | None = None) -> None:
-        """Begin with all parties, or with some of them."""
-        self._all(0, "begin", *self.terms(self.greet()), only)
+    def begin(self, only: Sequence[str] | None = None, roster: Arrays | None = None) -> None:
+        """Begin with all parties, or with some of them; roster : other sum keys than theirs."""
+        self._open(0, "begin", only, roster)
 
-    def ask(self, kind: str, arrays: Mapping[str, Any], **scalars: Any) -> dict[str, Message]:
+    def ask(self, kind: str, arrays: Arrays, **scalars: Any) -> dict[str, Message]:
         """The answers to the next round's question."""
+        return self.ask_each(kind, dict.fromkeys(self.parties, arrays), **scalars)
+
+    def ask_each(self, kind: str, arrays: Mapping[str, Arrays], **scalars: Any) -> dict[str, Message]:
+        """The answers to the next round's questions, one for each party."""
         self.round += 1
-        return self._all(self.round, kind, arrays, scalars)
+        return self._each(self.round, kind, arrays, scalars)
+
+    def again(self) -> Hostile:
+        """So that the next question is for the same round as the last."""
+        self.round -= 1
+        return self
 
     def reborn(self, parties: Sequence[Party]) -> Hostile:
         """The same, of parties that were begun and come back as they were then."""
         return Hostile(self.job, parties)
 
-    def terms(self, hellos: Mapping[str, Message]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What all must know of each other for a beginning."""
-        shapes = [hellos[name] for name in self.job.parties]
-        sizes = np.array([one.whole("columns") for one in shapes], dtype=np.int64)
-        return {"sizes": sizes}, {"rows": shapes[0].whole("rows")}
+    def roster(self) -> Roster:
+        """The sum keys as the parties tell them."""
+        hellos = self.greet()
+        return Roster.of_hellos(self.job, [hellos[name] for name in self.job.parties])
 
-    def _all(
+    def sum_of(self, replies: Mapping[str, Message | None]) -> Array:
+        """The sum of the answers of a round."""
+        return summed(self.job, next(iter(self.parties.values())).site.rows, replies)
+
+    def _open(
         self,
         number: int,
         kind: str,
-        arrays: Mapping[str, Any],
-        scalars: Mapping[str, Any],
         only: Sequence[str] | None = None,
+        roster: Arrays | None = None,
+    ) -> None:
+        """What all must know of each other for a beginning."""
+        hellos = self.greet()
+        told = [hellos[name] for name in self.job.parties]
+        sizes = np.array([one.whole("columns") for one in told], dtype=np.int64)
+        if roster is None:
+            roster = Roster.of_hellos(self.job, told).arrays if self.job.masked else {}
+        known = [witness.Told.by(one, len(told)) for one in told]
+        arrays = {}
+        for place, name in enumerate(self.job.parties):
+            seen = {} if self.forgets else witness.opening(place, known)
+            arrays[name] = {"sizes": sizes, **roster, **seen}
+        wanted = {name: arrays[name] for name in (self.parties if only is None else only)}
+        self._each(number, kind, wanted, {"rows": told[0].whole("rows")})
+
+    def _each(
+        self, number: int, kind: str, arrays: Mapping[str, Arrays], scalars: Mapping[str, Any]
     ) -> dict[str, Message]:
         found = {}
-        for name in self.parties if only is None else only:
-            question = Message(self.job.run, number, kind, arrays, scalars)
+        for name, own in arrays.items():
+            question = Message(self.job.run, number, kind, own, scalars)
             reply = Message.decode(self.parties[name].handle_bytes(question.encode()))
             if reply.kind == "refusal":
                 raise Stopped(f"{name}: {reply.text('reason')}")

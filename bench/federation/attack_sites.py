@@ -26,10 +26,12 @@ from numpy.typing import NDArray
 
 from bench.common import child_environment
 from bench.federation.attack_coordinators import Listener, Stopped, in_step
+from bench.federation.sites import APPROVING, approve_all, key_of
 from dpsvm.federation import InProcessRunner, Job, Party, Turn
 from dpsvm.federation.config import SiteConfig
 from dpsvm.federation.members import Shape, agreement_of
-from dpsvm.federation.nvflare_runner import Federation, NVFlareRunner, provision
+from dpsvm.federation.nvflare_kits import provision
+from dpsvm.federation.nvflare_runner import Federation, NVFlareRunner
 from dpsvm.federation.store import FolderCopy
 from dpsvm.privacy import BudgetAccountant
 from dpsvm.privacy.accounting import epsilon_of
@@ -91,9 +93,11 @@ class World:
         """A site, as its file is now."""
         return SiteConfig.load(self.folder / f"{name}.toml")
 
-    def approve(self, job: Job) -> Job:
-        """What those responsible do for a job that their sites are to take part in."""
-        return job  # nobody is asked
+    def approve(self, job: Job, *, only: Sequence[str] | None = None) -> Job:
+        """What those responsible do for a job that their sites, or some, are to take part in."""
+        named = {*job.parties, job.label_owner or OWNER} if only is None else only
+        approve_all(job, [self.folder / f"{name}.toml" for name in named])
+        return job
 
     def party(self, job: Job, name: str) -> Party:
         """The party of a job that was submitted to a site."""
@@ -160,11 +164,12 @@ class World:
 
     def ledger_files(self, name: str) -> list[Path]:
         """All that belongs to it, but for what a lock leaves."""
-        return [self.ledger_file(name)]
+        return [self.ledger_file(name), Path(f"{self.ledger_file(name)}.key")]
 
     def new_ledger(self, name: str, epsilon: float) -> None:
         """Begin a ledger, as ``dpsvm budget create`` does, in the place of one that is there."""
-        self.ledger_file(name).unlink(missing_ok=True)
+        for path in self.ledger_files(name):
+            path.unlink(missing_ok=True)
         path = self.ledger_file(name)
         BudgetAccountant(epsilon, DELTA, neighbouring="row", path=path, create=True)
 
@@ -175,6 +180,11 @@ class World:
     def left(self, name: str, budget: float) -> float:
         """What is left of a site's budget for good, when nothing is awaited any more."""
         return budget - epsilon_of([one.event for one in self.ledger(name).charges], DELTA)
+
+    def reserved(self, name: str) -> float:
+        """What open reservations hold of a site's budget, until they expire."""
+        ledger = self.ledger(name)
+        return epsilon_of([one.event for one in ledger.reservations], DELTA)
 
     def run_folder(self, name: str, job: Job) -> Path:
         """Where a site keeps what it must not lose of a run."""
@@ -212,6 +222,9 @@ def world(
                 made.new_ledger(name, budget)
             text = _site_text(name, private=private, budget=budget, bounds=bounds or {})
             (made.folder / f"{name}.toml").write_text(text)
+            (made.folder / f"state-{name}").mkdir()
+            key_of(name).save(made.folder / f"state-{name}" / "site.key")
+        (made.folder / "approver.pub").write_text(APPROVING.public.text())
         yield made
 
 
@@ -231,8 +244,10 @@ def _free_port() -> int:
 def _site_text(
     name: str, *, private: bool, budget: float | None, bounds: Mapping[str, float]
 ) -> str:
+    allowed = {} if private else {"allow": "not private"}
     parts: dict[str, dict[str, Any]] = {
-        "": {"name": name, "state": f"state-{name}", "private": private},
+        "": {"name": name, "state": f"state-{name}"} | allowed,
+        "[consent]": {"approver": "approver.pub"},
         "[data]": {"file": f"{name}.csv", "id": "sample", "salt_file": "salt.txt"},
     }
     if name == OWNER:

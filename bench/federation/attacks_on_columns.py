@@ -15,7 +15,7 @@ from bench.federation.attack_algebra import (
     largest_sine,
     plain_predictions,
 )
-from bench.federation.attack_coordinators import Hostile, Stopped, summed
+from bench.federation.attack_coordinators import Hostile, Stopped
 from bench.federation.attack_sites import (
     OPEN,
     OWNER,
@@ -51,7 +51,7 @@ def raw_columns(rounds: int = RAW, *, network: bool = True) -> list[Figure]:
     for attack, budget in (("no sketch, chosen residuals", None), ("the same, a ledger", 3.0)):
         with world(budget=budget) as sites:
             sites.approve(_job("joint-1", OPEN))
-            taken, error, needed, stopped = _chosen_residuals(sites, rounds)
+            taken, error, needed, stopped = _chosen_residuals(sites, _taking(rounds))
             what = "raw columns of 10"
             found.append(Figure(attack, what, taken, stopped, most=0))
             if budget is None:
@@ -60,7 +60,16 @@ def raw_columns(rounds: int = RAW, *, network: bool = True) -> list[Figure]:
             else:
                 unpaid = int(taken > 0 and not sites.charged("lab"))
                 found.append(Figure(attack, "and nothing was charged", unpaid, stopped, most=0))
+    with world() as sites:
+        taken, *_, stopped = _chosen_residuals(sites, sites.approve(_taking(rounds)))
+        attack = "no sketch, chosen residuals, a job that was approved"
+        found.append(Figure(attack, "raw columns of 10", taken, stopped))
     return found
+
+
+def _taking(rounds: int) -> Job:
+    settings = {"rounds": rounds, "radius": 1.0, "sketch": 0}
+    return Job("survey", "frank-wolfe", ("lab",), OWNER, settings)
 
 
 def _honest(rounds: int, how: str, vectors_of: Callable[[World, Job], list[Array]]) -> Figure:
@@ -70,6 +79,7 @@ def _honest(rounds: int, how: str, vectors_of: Callable[[World, Job], list[Array
     taken, stopped = 0, ""
     with world() as sites:
         sites.approve(_job("joint-1", OPEN))
+        sites.approve(job, only=[OWNER])  # it is the attacker
         tables = [sites.truth(name) for name in OTHERS]
         try:
             vectors = vectors_of(sites, job)
@@ -87,10 +97,8 @@ def _listened_to(sites: World, job: Job) -> list[Array]:
     return [reply.arrays["sketch"] for reply in replies if "sketch" in reply.arrays]
 
 
-def _chosen_residuals(sites: World, rounds: int) -> tuple[int, float, int, str]:
+def _chosen_residuals(sites: World, job: Job) -> tuple[int, float, int, str]:
     """Residuals at right angles to every column that is known: the answer is one that is not."""
-    settings = {"rounds": rounds, "radius": 1.0, "sketch": 0}
-    job = Job("survey", "frank-wolfe", ("lab",), OWNER, settings)
     truth, rng = sites.truth("lab"), np.random.default_rng(0)
     vectors: list[Array] = []
     known, parties, stopped = np.zeros((len(truth), 0)), [], ""
@@ -98,7 +106,7 @@ def _chosen_residuals(sites: World, rounds: int) -> tuple[int, float, int, str]:
         parties = sites.parties(job)
         hostile = Hostile(job, parties)
         hostile.begin()
-        for _ in range(rounds):
+        for _ in range(job.settings["rounds"]):
             residual = rng.standard_normal(len(truth))
             residual -= known @ (known.T @ residual)
             reply = hostile.ask("query", {"residual": residual})["lab"]
@@ -148,8 +156,7 @@ def passive(rounds: int = 20, starts: int = STARTS) -> list[Figure]:
         prices, rhos = run.prices()
         (share, _), part = public_terms(sites, job), 1.0 / len(TUTORIAL)
         for name in TUTORIAL:
-            sent = [np.asarray(one, dtype=np.float64) for one in run.seen_of(name)]
-            vectors = plain_predictions(sent, prices, rhos, share=share, part=part)
+            vectors = plain_predictions(run.seen_of(name), prices, rhos, share=share, part=part)
             space, truth = column_space(vectors), sites.truth(name)
             exact = space.shape[1] == truth.shape[1]
             sine = largest_sine(space, truth) if exact else 1.0
@@ -214,7 +221,8 @@ def _with_chosen_prices(sites: World, job: Job, rho: float) -> tuple[list[Array]
     hostile.begin()
     for _ in range(job.settings["rounds"]):
         asked.append(rng.standard_normal(len(sites.truth(OWNER))))
-        sums.append(summed(hostile.ask("price", {"price": asked[-1]}, rho=rho, keep=False)))
+        replies = hostile.ask("price", {"price": asked[-1]}, rho=rho, keep=False)
+        sums.append(hostile.sum_of(replies))
     close(parties)
     return sums, asked
 

@@ -28,7 +28,8 @@ from bench.federation.attack_sites import (
     world,
 )
 from dpsvm.federation import Job
-from dpsvm.federation.nvflare_runner import provision
+from dpsvm.federation.custody import MOST_REHEARSALS
+from dpsvm.federation.nvflare_kits import assemble, provision, request, sign
 
 BUDGET = 3.0
 BOUNDS = {"data_norm": PRIVATE["data_norm"]}
@@ -57,9 +58,10 @@ def idle_jobs(jobs: int = IDLE) -> list[Figure]:
                 stopped = str(reason)
             close(parties)
         lost = BUDGET - sites.left("lab", BUDGET)
-        charged = sites.charged("lab")
+        charged, reserved = sites.charged("lab"), sites.reserved("lab")
     return [
         Figure(attack, "jobs begun", begun, stopped),
+        Figure(attack, "epsilon that stays reserved for 24 hours", reserved),
         Figure(attack, f"epsilon of {BUDGET:g} lost for good, nothing answered", lost, most=0.0),
         Figure(attack, "charges at a site", charged, most=0),
     ]
@@ -83,31 +85,44 @@ def two_runs() -> list[Figure]:
 
 def rehearsals(count: int = REHEARSALS) -> list[Figure]:
     """Who refuses which bound tells the largest norm of a row: a site without [bounds]."""
-    attack, stops = f"{count} rehearsals", [""]
+    attack = f"{count} rehearsals"
     with world(private=True, budget=BUDGET) as sites:
         sites.approve(_job("joint-1", 1.0))
-        truth = float(np.max(np.linalg.norm(sites.truth("lab"), axis=1)))
-
-        def fits(bound: float) -> bool:
-            job = replace(_job("rehearsed", 1.0, data_norm=bound), parties=("lab",))
-            try:
-                _rehearse(sites, job, 1)
-            except Stopped as reason:
-                stops.append(str(reason))
-                return False
-            return True
-
-        error = abs(bisected(fits, 0.0, 64.0, count) - truth) / truth
+        error, stopped = _norm_told(sites, count, approved=False)
         charged = sites.charged("lab")
+    with world(budget=BUDGET) as sites:
+        clipped, _ = _norm_told(sites, count, approved=True)
     with world(private=True, budget=BUDGET, bounds=BOUNDS) as sites:
         answered = _rehearse(sites, sites.approve(_job("joint-1", 1.0)), 10 * count, patient=True)
-    digits = int(min(max(-np.log10(max(error, 1e-16)), 0.0), 16.0))
+    each = f"{count} rehearsals, each bound approved"
+    free = f"of {10 * count} rehearsals of a job that was approved, free"
     return [
-        Figure(attack, "digits of the largest norm of a row", digits, stops[-1], most=0),
+        Figure(attack, "digits of the largest norm of a row", _digits(error), stopped, most=0),
         Figure(attack, "relative error", error),
         Figure(attack, "charges", charged),
-        Figure(attack, f"of {10 * count} rehearsals of a job that was approved, free", answered),
+        Figure(each, "digits of the largest norm of a row", _digits(clipped), most=0),
+        Figure(attack, free, answered, most=MOST_REHEARSALS),
     ]
+
+
+def _digits(error: float) -> int:
+    return int(min(max(-np.log10(max(error, 1e-16)), 0.0), 16.0))
+
+
+def _norm_told(sites: World, count: int, *, approved: bool) -> tuple[float, str]:
+    """The relative error of the largest norm that refusals tell, and the last of them."""
+    truth, stops = float(np.max(np.linalg.norm(sites.truth("lab"), axis=1))), [""]
+
+    def fits(bound: float) -> bool:
+        job = replace(_job("rehearsed", 1.0, data_norm=bound), parties=("lab",))
+        try:
+            _rehearse(sites, sites.approve(job) if approved else job, 1)
+        except Stopped as reason:
+            stops.append(str(reason))
+            return False
+        return True
+
+    return abs(bisected(fits, 0.0, 64.0, count) - truth) / truth, stops[-1]
 
 
 def _rehearse(sites: World, job: Job, times: int, *, patient: bool = False) -> int:
