@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -41,8 +40,7 @@ class Listener(InProcessRunner):
         return replies
 
     def seen_of(self, name: str) -> list[Array]:
-        """The numbers that a party sent, round by round; masked words as the numbers they could be.
-        """
+        """The numbers that a party sent, round by round; masked words as the numbers they could be."""
         sent = [_there(replies[name]) for replies in self.told]
         if not self.job.masked:
             return sent
@@ -93,8 +91,10 @@ def words_summed(rows: int, replies: Mapping[str, Message | None]) -> tuple[Word
     """The sum of masked words, and whether squares are summed in them."""
     sent = [_there(one).view(np.uint64) for one in replies.values()]
     wide = len(sent[0]) == FixedPoint.length(rows, wide=True)
-    first = sent[0].copy()
-    return reduce(lambda words, more: FixedPoint.added(words, more, wide=wide), sent[1:], first), wide
+    total = np.zeros_like(sent[0])
+    for words in sent:
+        total = FixedPoint.added(total, words, wide=wide)
+    return total, wide
 
 
 class Hostile:
@@ -110,7 +110,7 @@ class Hostile:
     def greet(self) -> dict[str, Message]:
         """The answers to a greeting."""
         scalars = {"version": VERSION, "job": self.job.digest}
-        return self._each(NOT_BEGUN, "greet", dict.fromkeys(self.parties, {}), scalars)
+        return self._each(NOT_BEGUN, "greet", {name: {} for name in self.parties}, scalars)
 
     def rehearse(self) -> None:
         """Rehearse with all."""
@@ -124,7 +124,9 @@ class Hostile:
         """The answers to the next round's question."""
         return self.ask_each(kind, dict.fromkeys(self.parties, arrays), **scalars)
 
-    def ask_each(self, kind: str, arrays: Mapping[str, Arrays], **scalars: Any) -> dict[str, Message]:
+    def ask_each(
+        self, kind: str, arrays: Mapping[str, Arrays], **scalars: Any
+    ) -> dict[str, Message]:
         """The answers to the next round's questions, one for each party."""
         self.round += 1
         return self._each(self.round, kind, arrays, scalars)

@@ -124,13 +124,18 @@ class World:
             raise Stopped(runner.turn.reason)
         return runner
 
-    def race(self, jobs: Sequence[Job]) -> list[Turn]:
-        """Run jobs at once; those at odd places come to the sites in the opposite order."""
+    def race(self, jobs: Sequence[Job], *, opposite: bool) -> list[Turn]:
+        """Run jobs at once.
+
+        opposite : those at odd places come to the sites in the opposite order
+        """
         runs, sides = [], []
         for number, job in enumerate(jobs):
             parties, coordinator = self.parties(job), self.site(OWNER).coordinator(job)
             sides += [*parties, coordinator]
-            runs.append((InProcessRunner(parties[:: -1 if number % 2 else 1]), coordinator))
+            runs.append(
+                (InProcessRunner(parties[:: -1 if opposite and number % 2 else 1]), coordinator)
+            )
         turns = in_step(runs)
         close(sides)
         return turns

@@ -68,11 +68,21 @@ def idle_jobs(jobs: int = IDLE) -> list[Figure]:
 
 
 def two_runs() -> list[Figure]:
-    """Two honest runs at once on a budget for one, which come to the sites in opposite order."""
-    attack = "two runs at once, a budget for one"
+    """Two honest runs at once on a budget for one, in opposite orders or in the same."""
+    return [*_raced("two runs at once, a budget for one", opposite=True), *_raced_in_order()]
+
+
+def _raced_in_order() -> list[Figure]:
+    """The first that comes to a site is the first at all: it gets the budget."""
+    done, charges = _raced("two runs at once, in the same order", opposite=False)
+    lost = Figure(done.attack, "runs that failed", 2 - done.value, charges.stopped, most=1)
+    return [done, lost, charges]
+
+
+def _raced(attack: str, *, opposite: bool) -> list[Figure]:
     with world(private=True, budget=BUDGET, bounds=BOUNDS) as sites:
         jobs = [sites.approve(_job(f"race-{one}", 0.9 * BUDGET)) for one in "ab"]
-        turns = sites.race(jobs)
+        turns = sites.race(jobs, opposite=opposite)
         done = sum(turn.ended == "done" for turn in turns)
         why = "; ".join(str(turn.reason) for turn in turns if turn.ended != "done")
         charges = sum(sites.charged(name) for name in TUTORIAL)
@@ -252,12 +262,53 @@ def _save(sites: World, job: Job, kept: Path, *, with_ledger: bool) -> list[tupl
     paths = [sites.run_folder(name, job) for name in TUTORIAL]
     if with_ledger:
         paths += [path for name in TUTORIAL for path in sites.ledger_files(name)]
+    return _copied(paths, kept)
+
+
+def _copied(paths: list[Path], kept: Path) -> list[tuple[Path, Path]]:
     saved = []
     for number, path in enumerate(paths):
         copy = kept / str(number)
         (shutil.copytree if path.is_dir() else shutil.copyfile)(path, copy)
         saved.append((path, copy))
     return saved
+
+
+def rolled_back() -> list[Figure]:
+    """A whole site put back to before it was charged, when others have seen the charge or not."""
+    found = []
+    cases = [("that a peer has seen", 1, False), ("that no peer has seen", 0, False)]
+    cases += [("that a peer has seen, and the coordinator leaves that out", 1, True)]
+    for what, more, forgets in cases:
+        with (
+            world(private=True, budget=BUDGET, bounds=BOUNDS) as sites,
+            tempfile.TemporaryDirectory() as kept,
+        ):
+            jobs = [sites.approve(_job(f"run-{number}", 1.0)) for number in range(2 + more)]
+            ours = [sites.folder / "state-lab", *sites.ledger_files("lab")]
+            saved = _copied(ours, Path(kept))
+            for job in jobs[: 1 + more]:
+                _first_rounds(sites, job)
+            for path, copy in saved:
+                restored(path, copy)
+            begun, stopped = 1, ""
+            try:
+                _first_rounds(sites, jobs[-1], forgets=forgets)
+            except Stopped as reason:
+                begun, stopped = 0, str(reason)
+        claimed = 0 if more and not forgets else None
+        attack = f"a charge put back with all of its site, {what}"
+        found.append(Figure(attack, "runs that began after it", begun, stopped, most=claimed))
+    return found
+
+
+def _first_rounds(sites: World, job: Job, *, forgets: bool = False) -> None:
+    """Begin a run and ask one question, with parties that are closed in any case."""
+    parties = sites.parties(job)
+    try:
+        _first_round(sites, Hostile(job, parties, forgets=forgets))
+    finally:
+        close(parties)
 
 
 def open_keys() -> list[Figure]:
@@ -271,10 +322,36 @@ def open_keys() -> list[Figure]:
         files = [path for path in folder.rglob("*") if path.is_file()]
         open_files = [path for path in files if _others_read(path, folder)]
         readable, held = (len(_keys_of(those)) for those in (open_files, files))
+        apart = _made_apart(sites, Path(scratch, "apart"))
     return [
         Figure(attack, "private keys in files that all may read", readable, most=0),
         Figure(attack, "private keys that the provisioner has had", held),
+        *apart,
     ]
+
+
+def _made_apart(sites: World, folder: Path) -> list[Figure]:
+    """The same of keys that each site makes, and asks a signer to sign."""
+    folder.mkdir()
+    asked = {name: request(folder / name, sites.folder / f"{name}.toml") for name in TUTORIAL}
+    for name, signed in zip(asked, sign(folder / "signer", list(asked.values())), strict=True):
+        assemble(folder / name, signed.file, fingerprint=signed.fingerprint)
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    theirs = set[bytes]().union(*(_keys_of(_under(files, folder / name)) for name in TUTORIAL))
+    held = _keys_of(_under(files, folder / "signer")) | _keys_of(list(asked.values()))
+    open_files = [path for path in files if _others_read(path, folder)]
+    attack = "kits of keys made apart, umask 022"
+    return [
+        Figure(attack, "keys of sites", len(theirs)),
+        Figure(
+            attack, "private keys in files that all may read", len(_keys_of(open_files)), most=0
+        ),
+        Figure(attack, "private keys of sites that the signer has had", len(theirs & held), most=0),
+    ]
+
+
+def _under(files: list[Path], folder: Path) -> list[Path]:
+    return [path for path in files if path.is_relative_to(folder)]
 
 
 def _keys_of(files: list[Path]) -> set[bytes]:

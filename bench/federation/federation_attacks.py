@@ -24,7 +24,9 @@ sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 from bench.common import Absent, Table, arguments, note, run, write_results
 from bench.federation import attacks_on_columns as columns
+from bench.federation import attacks_on_consents as consents
 from bench.federation import attacks_on_ledgers as ledgers
+from bench.federation import attacks_on_sums as sums
 from bench.federation.attack_sites import Figure
 from dpsvm._version import __version__
 
@@ -44,6 +46,15 @@ ATTACKS: Mapping[str, Attack] = {
     "replaced-ledger": ledgers.replaced_ledger,
     "flipped-bits": ledgers.flipped_bits,
     "restored-folder": ledgers.restored_folder,
+    "rolled-back": ledgers.rolled_back,
+    "consents": consents.consents,
+    "ended-consents": consents.ended_consents,
+    "rosters": sums.rosters,
+    "different-prices": sums.different_prices,
+    "second-questions": sums.second_questions,
+    "replayed": sums.replayed,
+    "out-of-range": sums.out_of_range,
+    "liars": sums.liars,
 }
 """By name."""
 

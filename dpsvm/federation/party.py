@@ -53,7 +53,8 @@ class Party:
 
     A run is a sequence of rounds: 0 begins it, the last ends it. An answer is computed once, kept
     together with all that it depends on, and only then sent: who asks again gets the same bytes,
-    who asks something else in its place, or a round out of turn, is refused. Round 0 reserves what
+    who asks something else in its place, or a round out of turn, is refused. So is who asks something
+    else after an answer that was out of range: that it was depends on data. Round 0 reserves what
     the run costs and looks at no data. The first question of round 1 charges it, on the disk, and
     only then are the data opened and is anything computed of them, an error included. What is
     stopped before that is refunded, and never begun again. What is only added up leaves it masked,
@@ -261,8 +262,8 @@ class Party:
         self._halfway = True
         self._phase("before draw")
         self._asked, self._question = asked, f"{message.round} {asked}"
+        self.custody.require_question(message.round, self._question)
         content = act(message)
-        require_numbers(self.job, f"the answer of {self.site.name}", content.kind, content.arrays)
         self._phase("after draw")
         reply = Message(self.job.run, message.round, *content)
         now.held, now.asked, now.reply = message.round, asked, content
@@ -301,10 +302,19 @@ class Party:
         self._stream.seek(self._question)
         common = member.common(message)
         found = member.answer(message)
-        if not isinstance(found, Sum):
-            return found
-        asked = self._asked if common is message else _digest(common)
-        return self.sums.content(found, message.round, asked)
+        try:
+            return self._in_range(found, message, common)
+        except Refusal:
+            self.custody.keep_question(self._question)
+            raise
+
+    def _in_range(self, found: Content | Sum, message: Message, common: Message) -> Content:
+        """An answer as it is sent; the refusal of one that is beyond its range depends on data."""
+        if isinstance(found, Sum):
+            asked = self._asked if common is message else _digest(common)
+            return self.sums.content(found, message.round, asked)
+        require_numbers(self.job, f"the answer of {self.site.name}", found.kind, found.arrays)
+        return found
 
     def _end(self, message: Message) -> Content:
         model = self._paid().close(message)
