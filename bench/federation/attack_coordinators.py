@@ -40,7 +40,7 @@ class Listener(InProcessRunner):
         return replies
 
     def seen_of(self, name: str) -> list[Array]:
-        """The numbers that a party sent, round by round; masked words as the numbers they could be."""
+        """The numbers that a party sent, round by round; masked words as if they were some."""
         sent = [_there(replies[name]) for replies in self.told]
         if not self.job.masked:
             return sent

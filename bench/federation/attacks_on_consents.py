@@ -31,7 +31,7 @@ def consents() -> list[Figure]:
         "that has expired": lambda sites, job: _approve(sites, job, expires=_day(2021)),
         "that is signed by another": lambda sites, job: _write(sites, job, STRANGER),
         "that is signed with the site's own key": (
-            lambda sites, job: _write(sites, job, SigningKey(APPROVER, _seed(VICTIM)))
+            lambda sites, job: _write(sites, job, key_of(VICTIM))
         ),
         "of another site": _of_another_site,
         "with one changed bit": _flipped,
@@ -113,10 +113,6 @@ def _path(sites: World, job: Job, name: str = VICTIM) -> Path:
 
 def _day(year: int) -> datetime:
     return datetime(year, 1, 1, tzinfo=UTC)
-
-
-def _seed(name: str) -> bytes:
-    return bytes.fromhex(key_of(name)._seed.hex())
 
 
 def _approve(sites: World, job: Job, **changes: object) -> None:

@@ -339,13 +339,11 @@ def _made_apart(sites: World, folder: Path) -> list[Figure]:
     files = [path for path in folder.rglob("*") if path.is_file()]
     theirs = set[bytes]().union(*(_keys_of(_under(files, folder / name)) for name in TUTORIAL))
     held = _keys_of(_under(files, folder / "signer")) | _keys_of(list(asked.values()))
-    open_files = [path for path in files if _others_read(path, folder)]
+    readable = len(_keys_of([path for path in files if _others_read(path, folder)]))
     attack = "kits of keys made apart, umask 022"
     return [
         Figure(attack, "keys of sites", len(theirs)),
-        Figure(
-            attack, "private keys in files that all may read", len(_keys_of(open_files)), most=0
-        ),
+        Figure(attack, "private keys in files that all may read", readable, most=0),
         Figure(attack, "private keys of sites that the signer has had", len(theirs & held), most=0),
     ]
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.federation.attack_algebra import bisected
 from bench.federation.attack_coordinators import Hostile, Stopped, words_summed
 from bench.federation.attack_sites import (
     OPEN,
@@ -20,7 +19,6 @@ from bench.federation.attack_sites import (
     Figure,
     World,
     close,
-    public_terms,
     world,
 )
 from bench.federation.sites import key_of
@@ -256,70 +254,56 @@ def replayed() -> list[Figure]:
 
 
 def out_of_range(questions: int = 40) -> list[Figure]:
-    """A site refuses a number that is out of range: chosen prices make of that a comparison.
+    """A site refuses a number that is out of range: with chosen prices that compares it.
 
-    Of an open run: bisection of one number of a party's part. Of a private one, whose terms name a
-    range that noise leaves now and then: how many questions of round 1 its data decide.
+    Of an open run, prices move a number past the end of the range. Of a private one, noise does.
     """
     attack = f"{questions} questions for one round, answers out of range"
     with world() as sites:
+        prices = [np.zeros(len(sites.truth(OWNER))) for _ in range(questions)]
+        for number, price in enumerate(prices):
+            price[0] = -(2.0**40) * 0.9**number
         job = sites.approve(_job("joint-1"))
-        with _begun(sites, sites.approve(_job("open-1", sums="open"))) as hostile:
-            zero = np.zeros(len(sites.truth(OWNER)))
-            part = _asked(hostile, dict.fromkeys(TUTORIAL, zero))[VICTIM].arrays["prediction"]
-        share, _ = public_terms(sites, job)
-        digits, stopped = _bisected(sites, job, share, questions)
+        decided, stopped = _decided(sites, job, prices, _RHO)
     with world(private=True, budget=20.0, bounds={"data_norm": PRIVATE["data_norm"]}) as sites:
-        private = Job("private-1", "sharing", TUTORIAL, OWNER, PRIVATE, sum_range=60.0)
-        decided = _decided(sites, sites.approve(private), questions)
-    del part
-    what = "a private run: questions that data decided"
+        prices = [_price(sites, seed) for seed in range(questions)]
+        terms = Job("private-1", "sharing", TUTORIAL, OWNER, PRIVATE, sum_range=30.0)
+        noisy, _ = _decided(sites, sites.approve(terms), prices, PRIVATE["rho"])
+    what = "that the data of lab decided"
     return [
-        Figure(attack, "an open run: comparisons with a number of lab", digits, stopped, most=1),
-        Figure(attack, what, decided, most=1),
+        Figure(attack, f"{what}, an open run", decided, stopped, most=1),
+        Figure(attack, f"{what}, a private run", noisy, stopped, most=1),
     ]
 
 
-def _bisected(sites: World, job: Job, share: float, questions: int) -> tuple[int, str]:
-    """How many comparisons of a bisection were answered, each one with another price."""
-    answered, stops = 0, [""]
+def _decided(sites: World, job: Job, prices: Sequence[Array], rho: float) -> tuple[int, str]:
+    """How many questions for round 1 were answered, or refused for the numbers of the answer."""
+    decided, stopped = 0, ""
     with _begun(sites, job) as hostile:
         hostile.parties = {VICTIM: hostile.parties[VICTIM]}
-        zero = np.zeros(len(sites.truth(OWNER)))
-
-        def fits(bound: float) -> bool:
-            """Whether the first number of its answer, moved to the range's end, is in range."""
-            nonlocal answered
-            price = zero.copy()
-            price[0] = (job.sum_range - bound) * len(TUTORIAL) * 2.0 * _RHO / (1.0 - share)
+        for price in prices:
             try:
-                _asked(hostile, {VICTIM: -price})
-            except Stopped as reason:
-                stops.append(str(reason))
-                answered += "is not finite or above" in str(reason)
-                hostile.again()
-                return False
-            answered += 1
-            return True
-
-        bisected(fits, -8.0, 8.0, questions)
-    return answered, stops[-1]
-
-
-def _decided(sites: World, job: Job, questions: int) -> int:
-    """How many questions of the first round a party refused for its numbers, or answered."""
-    decided = 0
-    with _begun(sites, job) as hostile:
-        hostile.parties = {VICTIM: hostile.parties[VICTIM]}
-        for seed in range(questions):
-            price = _price(sites, seed)
-            try:
-                hostile.ask("price", {"price": price}, rho=PRIVATE["rho"], keep=False)
+                hostile.ask("price", {"price": price}, rho=rho, keep=False)
                 decided += 1
             except Stopped as reason:
-                decided += "is not finite or above" in str(reason)
+                stopped = str(reason)
+                decided += "is not finite or above" in stopped
             hostile.again()
-    return decided
+    return decided, stopped
+
+
+def alone() -> list[Figure]:
+    """A sum of one party's numbers, which is what colluding others make of every sum."""
+    with world() as sites:
+        price = _price(sites, 1)
+        found = []
+        for run, sums in (("open-1", "open"), ("joint-1", "masked")):
+            job = sites.approve(_job(run, parties=(VICTIM,), sums=sums))
+            with _begun(sites, job) as hostile:
+                found.append(hostile.sum_of(_asked(hostile, {VICTIM: price})))
+    told = int(np.sum(np.abs(found[0] - found[1]) <= 1e-9))
+    what = f"numbers of {len(price)} of its part"
+    return [Figure("a party that is alone, or whose others collude", what, told)]
 
 
 def liars() -> list[Figure]:

@@ -55,6 +55,7 @@ ATTACKS: Mapping[str, Attack] = {
     "replayed": sums.replayed,
     "out-of-range": sums.out_of_range,
     "liars": sums.liars,
+    "alone": sums.alone,
 }
 """By name."""
 
