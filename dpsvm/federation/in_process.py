@@ -33,6 +33,7 @@ class InProcessRunner:
     def __init__(self, parties: list[Party], *, wire: bool = False) -> None:
         self.parties = {party.site.name: party for party in parties}
         self.wire = wire
+        self._refused: dict[str, str] = {}  # why parties refused last, in full
 
     def run(self, coordinator: Coordinator, watch: Watch | None = None) -> Turn:
         """Run to the end, or to what stops it."""
@@ -49,7 +50,15 @@ class InProcessRunner:
                 found[name] = Message.decode(party.handle_bytes(message.encode()))
             else:
                 found[name] = party.handle(message)
+            if party is not None and party.refused is not None:
+                self._refused[name] = party.refused
         return found
+
+    def why(self, turn: Turn) -> str:
+        """Why a run stopped, with what parties keep from the others: for whoever has them all."""
+        told = str(turn.reason)
+        own = [f"{name}: {one}" for name, one in self._refused.items() if one not in told]
+        return "; ".join([told, *own])
 
 
 def run_turns(

@@ -112,9 +112,10 @@ def _shape_lines(job: Job, owner: Site, sites: Sequence[Site]) -> list[str]:
 def rehearse(cast: Cast, owner: Site, parties: Sequence[Party]) -> list[str]:
     """Go through all that can be refused before a run; what it guarantees and costs, in lines."""
     job, coordinator = cast.job, Coordinator(cast.job, owner, MemoryStore(), dry=True)
-    turn = InProcessRunner(list(parties)).run(coordinator)
+    runner = InProcessRunner(list(parties))
+    turn = runner.run(coordinator)
     if turn.ended != "checked":
-        raise ValueError(turn.reason)
+        raise ValueError(runner.why(turn))
     costs = [
         _Cost(config, party.custody, party.price)
         for config, party in zip(cast.parties, parties, strict=True)
