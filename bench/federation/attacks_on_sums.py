@@ -268,11 +268,11 @@ def out_of_range(questions: int = 40) -> list[Figure]:
     with world(private=True, budget=20.0, bounds={"data_norm": PRIVATE["data_norm"]}) as sites:
         prices = [_price(sites, seed) for seed in range(questions)]
         terms = Job("private-1", "sharing", TUTORIAL, OWNER, PRIVATE, sum_range=30.0)
-        noisy, _ = _decided(sites, sites.approve(terms), prices, PRIVATE["rho"])
+        noisy, why = _decided(sites, sites.approve(terms), prices, PRIVATE["rho"])
     what = "that the data of lab decided"
     return [
         Figure(attack, f"{what}, an open run", decided, stopped, most=1),
-        Figure(attack, f"{what}, a private run", noisy, stopped, most=1),
+        Figure(attack, f"{what}, a private run", noisy, why, most=1),
     ]
 
 
