@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 
 import numpy as np
@@ -15,7 +16,7 @@ from bench.federation.attack_algebra import (
     largest_sine,
     plain_predictions,
 )
-from bench.federation.attack_coordinators import Hostile, Stopped
+from bench.federation.attack_coordinators import Hostile, Listener, Stopped
 from bench.federation.attack_sites import (
     OPEN,
     OWNER,
@@ -153,27 +154,36 @@ def passive(rounds: int = 20, starts: int = STARTS) -> list[Figure]:
     with world(secrets={"lab": _trait}) as sites:
         job = sites.approve(_job("joint-1", OPEN | {"rounds": rounds}))
         run = sites.listen(job)
-        prices, rhos = run.prices()
-        (share, _), part = public_terms(sites, job), 1.0 / len(TUTORIAL)
         for name in TUTORIAL:
-            vectors = plain_predictions(run.seen_of(name), prices, rhos, share=share, part=part)
-            space, truth = column_space(vectors), sites.truth(name)
-            exact = space.shape[1] == truth.shape[1]
-            sine = largest_sine(space, truth) if exact else 1.0
+            space, sine = _space_of(sites, run, name)
             what = f"column space of {name}, largest sine to the true one"
             found.append(Figure(attack, what, sine))
             if name == "lab":
                 secret = sites.secrets["lab"]
                 rows = _rows_told(space, secret, starts)
-        found.insert(0, _spaces(attack, found))
+        found.insert(0, _spaces(attack, [one.value for one in found], most=0))
         what = f"rows of {len(secret)} of a secret 0/1 column of lab"
         found.append(Figure(attack, what, rows, most=0))
+        shown = sites.approve(replace(job, run="joint-2", sums="open"))
+        run = sites.listen(shown)
+        sines = [_space_of(sites, run, name)[1] for name in TUTORIAL]
+        found.append(_spaces(f'{attack}, sums = "open"', sines, most=None))
     return found
 
 
-def _spaces(attack: str, sines: Sequence[Figure]) -> Figure:
-    known = sum(one.value < 1e-6 for one in sines)
-    return Figure(attack, f"column spaces known, of {len(sines)} parties", known, most=0)
+def _space_of(sites: World, run: Listener, name: str) -> tuple[Array, float]:
+    """What a party's messages span, and its largest sine to what its columns do."""
+    prices, rhos = run.prices()
+    (share, _), part = public_terms(sites, run.job), 1.0 / len(TUTORIAL)
+    vectors = plain_predictions(run.seen_of(name), prices, rhos, share=share, part=part)
+    space, truth = column_space(vectors), sites.truth(name)
+    exact = space.shape[1] == truth.shape[1]
+    return space, largest_sine(space, truth) if exact else 1.0
+
+
+def _spaces(attack: str, sines: Sequence[float], most: float | None) -> Figure:
+    known = sum(one < 1e-6 for one in sines)
+    return Figure(attack, f"column spaces known, of {len(sines)} parties", known, most=most)
 
 
 def _rows_told(space: Array, secret: Array, starts: int) -> int:

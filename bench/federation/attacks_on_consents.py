@@ -44,8 +44,12 @@ def consents() -> list[Figure]:
         ),
         "that is not there": lambda sites, job: None,
     }
+    open_ways: dict[str, Forge] = {
+        "that holds": lambda sites, job: _approve(sites, job),
+        "of a stranger, whose key was put in the place of the approver's": _usurped,
+    }
     found = []
-    for what, forge in ways.items():
+    for what, forge in {**ways, **open_ways}.items():
         answered, stopped = 1, ""
         with world() as sites:
             job = Job("joint-1", "sharing", TUTORIAL, OWNER, OPEN)
@@ -55,7 +59,8 @@ def consents() -> list[Figure]:
                 _first_answer(sites, job)
             except Stopped as reason:
                 answered, stopped = 0, str(reason)
-        found.append(Figure(f"a consent {what}", "sites that answered", answered, stopped, most=0))
+        most = None if what in open_ways else 0
+        found.append(Figure(f"a consent {what}", "sites that answered", answered, stopped, most))
     return found
 
 
@@ -126,6 +131,15 @@ def _write(sites: World, job: Job, key: SigningKey) -> None:
     more = {"issued": _day(2020), "expires": until, "not_private": True}
     consent = Consent.of(job, VICTIM, known, **more)
     write_consent(sites.site(VICTIM).consent_folder, job, consent, key)
+
+
+def _usurped(sites: World, job: Job) -> None:
+    """By whoever may write to the folder of the site's file: clinic and registry have others."""
+    _write(sites, job, STRANGER)
+    own = sites.folder / "stranger.pub"
+    own.write_text(STRANGER.public.text())
+    text = _file(sites).read_text()
+    _file(sites).write_text(text.replace('"approver.pub"', '"stranger.pub"'))
 
 
 def _of_other_terms(sites: World, job: Job) -> None:

@@ -19,6 +19,7 @@ from bench.federation.attack_sites import (
     Figure,
     World,
     close,
+    public_terms,
     world,
 )
 from bench.federation.sites import key_of
@@ -32,6 +33,8 @@ VICTIM = "lab"
 OTHERS = ("clinic", "registry")
 NOISE = 0.2
 """A correlation of 569 random numbers with others is above it once in some hundred thousand."""
+
+HONEST = "none, but those that the parties told"
 
 _RHO = 0.1
 
@@ -73,7 +76,7 @@ def rosters() -> list[Figure]:
         "a point of small order, unsigned": lambda sites, job, told: (bytes(32), bytes(64)),
     }
     found = []
-    for what, forge in ways.items():
+    for what, forge in {**ways, HONEST: _as_told}.items():
         took, stopped = 0, ""
         with world() as sites:
             job = sites.approve(_job("joint-1"))
@@ -88,8 +91,13 @@ def rosters() -> list[Figure]:
                 except Stopped as reason:
                     stopped = str(reason)
             close(parties)
-        found.append(Figure(attack, f"{what}: parties of 2", took, stopped, most=0))
+        most = None if what == HONEST else 0
+        found.append(Figure(attack, f"{what}: parties of 2", took, stopped, most=most))
     return found
+
+
+def _as_told(sites: World, job: Job, told: Roster) -> tuple[bytes, bytes]:
+    return told.keys[1], told.signatures[1]
 
 
 def _own_key(sites: World, job: Job, told: Roster) -> tuple[bytes, bytes]:
@@ -304,6 +312,23 @@ def alone() -> list[Figure]:
     told = int(np.sum(np.abs(found[0] - found[1]) <= 1e-9))
     what = f"numbers of {len(price)} of its part"
     return [Figure("a party that is alone, or whose others collude", what, told)]
+
+
+def without_one() -> list[Figure]:
+    """Two runs that were approved, and one lacks a party: what their sums differ by."""
+    with world() as sites:
+        price, sums = _price(sites, 1), []
+        for run, names in (("joint-1", TUTORIAL), ("joint-2", OTHERS)):
+            with _begun(sites, sites.approve(_job(run, parties=names))) as hostile:
+                sums.append(hostile.sum_of(_asked(hostile, dict.fromkeys(names, price))))
+        with _begun(sites, sites.approve(_job("open-1", sums="open"))) as hostile:
+            replies = _asked(hostile, dict.fromkeys(TUTORIAL, price))
+        share, rho = public_terms(sites, _job("joint-1"))
+        known = (1.0 - share) * -price / (rho + _RHO) / len(TUTORIAL)  # of the first excess
+        part = replies[VICTIM].arrays["prediction"] - known
+    attack = "two runs that were approved, one of them without a party"
+    told = float(abs(np.corrcoef(sums[0] - sums[1], part)[0, 1]))
+    return [Figure(attack, "correlation of the difference of sums with its part", told)]
 
 
 def liars() -> list[Figure]:

@@ -56,6 +56,7 @@ ATTACKS: Mapping[str, Attack] = {
     "out-of-range": sums.out_of_range,
     "liars": sums.liars,
     "alone": sums.alone,
+    "without-one": sums.without_one,
 }
 """By name."""
 
