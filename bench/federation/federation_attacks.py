@@ -66,6 +66,7 @@ QUICK: Mapping[str, Attack] = {
     "from-sums": partial(columns.from_sums, 60, 40, starts=0),
     "sketched": partial(columns.sketched, 12),
     "idle-jobs": partial(ledgers.idle_jobs, 3),
+    "rehearsals": partial(ledgers.rehearsals, 8),
     "flipped-bits": partial(ledgers.flipped_bits, 40),
     "restored-folder": partial(ledgers.restored_folder, 3),
 }
