@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dpsvm.federation.coordinator import Coordinator, Turn
+from dpsvm.federation.coordinator import Coordinator
 from dpsvm.federation.messages import Message
 from dpsvm.federation.party import Party
+from dpsvm.federation.turn import Turn
 
 Watch = Callable[[dict[str, Any]], None]
 """Called with the metrics of every round."""

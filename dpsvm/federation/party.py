@@ -25,6 +25,7 @@ from dpsvm.federation.members import (
 )
 from dpsvm.federation.messages import NOT_BEGUN, VERSION, Array, Message, Scalar, refusal
 from dpsvm.federation.models import dump_model
+from dpsvm.federation.shapes import require_terms, shape_told
 from dpsvm.federation.site import Refusal, Site
 from dpsvm.federation.store import Phase, Store, StoreError, no_phase, told_of
 from dpsvm.federation.sums import PartySums
@@ -223,7 +224,7 @@ class Party:
                 f"a {message.kind} belongs to no round, got one for round {message.round}"
             )
         if message.kind == "greet":
-            self._check_terms(message)
+            require_terms(self.job, self.site, message)
             return self.hello()
         if message.kind == "stop":
             self.stopped = message.text("reason")
@@ -277,7 +278,7 @@ class Party:
         price = self._priced(message)
         self._stream = self.custody.stream(begun=bool(self.custody.charges))
         now = self._now
-        now.shape, now.roster = self._shape_of(message), roster
+        now.shape, now.roster = shape_told(self.job, self.site, message), roster
         self.store.save(self.snapshot(), self._phase)  # a charge without a snapshot is a lost run
         self._phase("before reserve")
         now.reserved = self.custody.reserve(price, rounds_of(self.job, now.shape))
@@ -333,38 +334,9 @@ class Party:
             self._halfway = True  # whatever comes next is refused
             self.custody.refund(str(self.stopped))
 
-    def _check_terms(self, message: Message) -> None:
-        if message.whole("version") != VERSION:
-            raise Refusal(
-                f"{self.site.name} speaks version {VERSION} of the protocol, the coordinator "
-                f"version {message.whole('version')}"
-            )
-        if message.text("job") != self.job.digest:
-            raise Refusal(
-                f"{self.site.name} was given other terms for run {self.job.run} than the "
-                "coordinator"
-            )
-
-    def _shape_of(self, message: Message) -> Shape:
-        sizes = tuple(int(size) for size in message.arrays["sizes"])
-        if len(sizes) != len(self.job.parties) or min(sizes) < 1:
-            raise Refusal(f"{len(self.job.parties)} sizes from 1 on are needed, got {sizes}")
-        if self.job.sizes not in (None, sizes):
-            raise Refusal(f"the sizes of the parties were agreed to be {self.job.sizes}")
-        rows, network = message.whole("rows"), self.job.algorithm == "network"
-        own = (0, self.site.rows) if network else (self.site.rows, self.site.columns)
-        if self.job.algorithm == "align":
-            own = (rows, self.site.rows)  # the label owner has others
-        if (rows, sizes[self.place]) != own:
-            raise Refusal(
-                f"{self.site.name} has {self.site.rows} rows and {self.site.columns} columns, and "
-                "the coordinator thinks otherwise"
-            )
-        return Shape(rows, sizes, self.site.columns if network else 0)
-
     def _priced(self, message: Message) -> Price | None:
         """What a run of these sizes costs; all that is refused without a look at the data is."""
-        shape = self._shape_of(message)
+        shape = shape_told(self.job, self.site, message)
         self.price = rehearse_member(self.job, self.place, self.site, shape)
         self.custody.check(self.price)
         witness.require_witnessed(self.site, self.job.parties, message)

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dpsvm._locks import lock
+from dpsvm._secrets import write_secret
 from dpsvm._streams import atomic_write, sync_folder
 from dpsvm.privacy.ledger import BudgetError, Ledger
 from dpsvm.privacy.ledger_text import BEFORE, KEY_BYTES, links, parsed, require_unchanged, written
@@ -145,7 +146,7 @@ class LedgerFile:
         key = secrets.token_bytes(KEY_BYTES)
         text = written(ledger, key)
         try:
-            file = open(self.key_path, "xb", opener=_for_owner)  # noqa: SIM115
+            write_secret(self.key_path, key)
         except FileExistsError:
             raise FileExistsError(
                 f"{self.key_path}: there is a key already, so there was a ledger here: put that "
@@ -153,10 +154,6 @@ class LedgerFile:
                 "may be removed"
             ) from None
         try:
-            with file:
-                file.write(key)
-                file.flush()
-                os.fsync(file.fileno())
             sync_folder(self.path.parent)
             self._write(text)
         except BaseException:
@@ -197,7 +194,3 @@ def _bytes(path: Path, most: int, *, secret: bool = False) -> bytes:
     if len(found) > most and not secret:
         raise ValueError(f"{path}: not a privacy ledger: it has more than {most} bytes")
     return found
-
-
-def _for_owner(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
