@@ -55,11 +55,12 @@ class Party:
 
     A run is a sequence of rounds: 0 begins it, the last ends it. An answer is computed once, kept
     together with all that it depends on, and only then sent: who asks again gets the same bytes,
-    who asks something else in its place, or a round out of turn, is refused. Round 0 reserves what
-    the run costs and looks at no data. The first question of round 1 charges it, on the disk, and
-    only then are the data opened and is anything computed of them, an error included. What is
-    stopped before that is refunded, and never begun again. What is only added up leaves it masked,
-    unless the terms say that sums are open.
+    who asks something else in its place, or a round out of turn, is refused. So is who asks
+    something else after an answer that was out of range: that it was depends on data. Round 0
+    reserves what the run costs and looks at no data. The first question of round 1 charges it, on
+    the disk, and only then are the data opened and is anything computed of them, an error included.
+    What is stopped before that is refunded, and never begun again. What is only added up leaves it
+    masked, unless the terms say that sums are open.
 
     What is kept and what is charged must fit together. A charge without its snapshot, a snapshot
     without its charge, a run without its noise key, other data or an uncertified result are
@@ -267,7 +268,6 @@ class Party:
         self._halfway = True
         self._phase("before draw")
         content = act(message)
-        require_numbers(self.job, f"the answer of {self.site.name}", content.kind, content.arrays)
         self._phase("after draw")
         reply = Message(self.job.run, message.round, *content)
         now.held, now.asked, now.reply = message.round, asked, content
@@ -310,6 +310,7 @@ class Party:
         self._stream.seek(f"{message.round} {now.heard} {_digest(message)}")
         found = member.answer(message)
         if not isinstance(found, Sum):
+            require_numbers(self.job, f"the answer of {self.site.name}", found.kind, found.arrays)
             return found
         return self.sums.content(found, message.round, now.heard)
 
