@@ -78,7 +78,7 @@ def told(counts: Array | None, heads: Array | None, size: int) -> list[tuple[int
     if counts.shape != (size,) or heads.shape != (size, _WORDS):
         raise Refusal(f"the ledgers of {size} sites are awaited, got {counts.shape}, {heads.shape}")
     if np.any((counts < 0) | (counts > _MOST)):
-        raise Refusal(f"no ledger has so many charges: {counts.tolist()!r:.80}")
+        raise Refusal(f"the ledgers of {size} sites are awaited, got {counts.tolist()!r:.80}")
     words = [np.ascontiguousarray(one, dtype="<i8").tobytes().hex() for one in heads]
     return [
         (int(count), "" if not int(word, 16) else word)
