@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from dpsvm._locks import lock
+from dpsvm._locks import lock, locked_itself
 from dpsvm._streams import atomic_write, sync_folder
 from dpsvm.privacy.ledger import BudgetError, Ledger
 from dpsvm.privacy.ledger_text import BEFORE, KEY_BYTES, links, parsed, require_unchanged, written
@@ -95,7 +95,7 @@ class LedgerFile:
 
     def update(self, change: Callable[[Ledger], Ledger]) -> None:
         """Change it, on the disk before this returns."""
-        with self._locked():
+        with self._locked(), locked_itself(self.key_path):
             ledger, key = self._read()
             self._require_one_name()
             if (changed := change(ledger)) is not ledger:
@@ -165,10 +165,12 @@ class LedgerFile:
                 os.fsync(file.fileno())
             sync_folder(self.path.parent)
             self._write(text)
-        except BaseException:
+        except BaseException as error:
             with suppress(OSError):
                 if not self.path.exists() or self.path.read_bytes() != text:
                     self.key_path.unlink()
+            if isinstance(error, OSError) and error.errno and error.filename is None:
+                raise OSError(error.errno, error.strerror, os.fspath(self.key_path)) from error
             raise
 
     def _write(self, text: bytes) -> None:
