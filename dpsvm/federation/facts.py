@@ -35,8 +35,6 @@ MEANING: Mapping[str, str] = {
     "match": "how many sample ids the label owner has, hidden in the same way",
     "common": "the points of the samples that all sites have, under the label owner's key, and "
     "all points of the party under both keys",
-    "greet": "the digest of the terms",
-    "rehearse": "what a begin tells, before anything is charged",
     "end": "that the run is over, and why",
     "stop": "that the run is given up, and why",
 }
