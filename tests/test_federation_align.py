@@ -722,7 +722,7 @@ def test_who_is_in_the_data_is_known_of_aligned_rows(relation: str) -> None:
     for ask in (custody.check, lambda price: custody.reserve(price, 1)):
         with pytest.raises(Refusal, match="a guarantee of add-remove hides who is in the data"):
             ask(price)
-    assert not (ledger.charges or ledger.reservations)
+    assert (ledger.charges, ledger.reservations) == ((), ())
 
 
 @needs_psi
