@@ -30,7 +30,11 @@ class Approving:
 
     def approval(self, job: Job, now: datetime) -> tuple[Consent, SigningKey]:
         """The consent to a job and the site's own key, or a Refusal."""
-        return self.consent_to(job, now), self.identity()
+        consent, identity = self.consent_to(job, now), self.identity()
+        for name, one in consent.known.items():
+            if one.key == identity.public.key:
+                raise Refusal(f"the key of {name} in the consent of {self.name} is its own")
+        return consent, identity
 
     def consent_to(self, job: Job, now: datetime, *, notes: bool = True) -> Consent:
         """What it has agreed to, or a Refusal.
@@ -42,6 +46,9 @@ class Approving:
         found = Consent.load(folder, job, self.name, key, now, seen=seen, notes=notes)
         if found.not_private and self.private:
             raise Refusal(f"{self.name} takes part in private runs only")
+        for name, one in found.known.items():
+            if one.key == key.key:
+                raise Refusal(f"the key of {name} is that of the approver of {self.name}")
         return found
 
     @property

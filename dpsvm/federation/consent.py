@@ -22,6 +22,7 @@ from dpsvm.federation.keys import KEY_BYTES, PublicKey, SigningKey
 from dpsvm.federation.revocations import Revocations
 from dpsvm.federation.signed import canonical, opened, read_signed, signed
 from dpsvm.federation.site import Refusal
+from dpsvm.federation.store import make_folder
 from dpsvm.privacy.release import Price
 
 Clock = Callable[[], datetime]
@@ -237,10 +238,11 @@ def consent_path(folder: Path, job: Job) -> Path:
 
 def write_consent(folder: Path, job: Job, consent: Consent, key: SigningKey) -> Path:
     """Sign it and put it in its place, in that of one to the same terms if there is one."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    whole = consent.signed(key)
+    make_folder(folder)
     path = consent_path(folder, job)
     with atomic_write(path, "wb") as file:
-        file.write(consent.signed(key))
+        file.write(whole)
     return path
 
 

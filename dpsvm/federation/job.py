@@ -28,7 +28,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
-from pathlib import Path
 from typing import Any, TypeVar
 
 from dpsvm.federation.toml_text import parse_toml
@@ -253,10 +252,11 @@ def check_keys(content: Mapping[str, Any], known: set[str], needed: set[str]) ->
 
 def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
     """A TOML file; what is none is a ValueError that names it."""
-    data = Path(path).read_bytes()
+    with open(path, "rb") as file:
+        data = file.read(_LARGEST_FILE + 1)  # and no more: it may be a device without an end
     with told_where(os.fspath(path)):
         if len(data) > _LARGEST_FILE:
-            raise ValueError(f"{len(data)} bytes are too many for a settings file")
+            raise ValueError(f"more than {_LARGEST_FILE} bytes are too many for a settings file")
         try:
             text = data.decode("utf-8")
         except UnicodeDecodeError as error:

@@ -15,6 +15,7 @@ from dpsvm.federation.consent import Clock, utc_now
 from dpsvm.federation.job import Job
 from dpsvm.federation.messages import Message
 from dpsvm.federation.site import Refusal
+from dpsvm.federation.store import make_folder
 
 FILE = "journal.jsonl"
 """The name of the log in a site's state folder."""
@@ -85,7 +86,8 @@ class Journal:
         names = {"time": now, "run": self.job.run, "terms": self.job.digest, "role": self.role}
         by = {"by": self.job.label_owner or "hub"} if self.role == "party" else {}
         line = json.dumps(names | by | told, ensure_ascii=True).encode() + b"\n"
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not self.folder.exists():
+            make_folder(self.folder)
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
         flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
         descriptor = os.open(self.folder / FILE, flags, 0o600)

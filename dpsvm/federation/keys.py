@@ -25,6 +25,7 @@ KEY_BYTES = 32
 SIGNATURE_BYTES = 64
 
 _PUBLIC = "dpsvm-key"  # the first word of the file of a public key
+_LARGEST_PUBLIC = 4096
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,8 @@ class PublicKey:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> PublicKey:
         """Read the file of a public key."""
-        data = Path(path).read_bytes()[:4096]
+        with open(path, "rb") as file:
+            data = file.read(_LARGEST_PUBLIC)
         return cls.parse(data.decode("utf-8", errors="replace"), os.fspath(path))
 
 

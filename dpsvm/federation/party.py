@@ -14,7 +14,7 @@ from dpsvm.federation.custody import PARTY, Custody
 from dpsvm.federation.fixed_point import Sum
 from dpsvm.federation.job import Job
 from dpsvm.federation.journal import Journal
-from dpsvm.federation.limits import require_numbers
+from dpsvm.federation.limits import OutOfRange, require_numbers
 from dpsvm.federation.members import (
     Content,
     Member,
@@ -42,6 +42,7 @@ class _Progress:
     roster: dict[str, Array] = field(default_factory=dict)  # sum keys of all parties
     held: int = NOT_BEGUN  # the last round it has answered
     asked: str = ""  # digest of the question of that round
+    heard: str = ""  # digest of all that the parties were asked together, up to that round
     reply: Content | None = None
     member: Member | None = None  # once the run is charged
     reserved: str = ""  # in the ledger, until it is charged
@@ -54,11 +55,12 @@ class Party:
 
     A run is a sequence of rounds: 0 begins it, the last ends it. An answer is computed once, kept
     together with all that it depends on, and only then sent: who asks again gets the same bytes,
-    who asks something else in its place, or a round out of turn, is refused. Round 0 reserves what
-    the run costs and looks at no data. The first question of round 1 charges it, on the disk, and
-    only then are the data opened and is anything computed of them, an error included. What is
-    stopped before that is refunded, and never begun again. What is only added up leaves it masked,
-    unless the terms say that sums are open.
+    who asks something else in its place, or a round out of turn, is refused. So is who asks
+    something else after an answer that was out of range: that it was depends on data. Round 0
+    reserves what the run costs and looks at no data. The first question of round 1 charges it, on
+    the disk, and only then are the data opened and is anything computed of them, an error included.
+    What is stopped before that is refunded, and never begun again. What is only added up leaves it
+    masked, unless the terms say that sums are open.
 
     What is kept and what is charged must fit together. A charge without its snapshot, a snapshot
     without its charge, a run without its noise key, other data or an uncertified result are
@@ -148,6 +150,10 @@ class Party:
         except CertificateError as error:
             self.refused = told = str(error)
             self._close(told)
+        except OutOfRange as error:
+            self.refused = told = str(error)
+            if self._halfway and self.price is not None:  # its own, of a round that is paid for
+                self._close(told)
         except ValueError as error:
             self.refused, told = str(error), told_of(error)
         except OSError as error:
@@ -197,7 +203,7 @@ class Party:
         self._stream = self.custody.stream(begun=True)
         self.price = rehearse_member(self.job, self.place, self.site, shape)
         self.sums.use(kept["roster"])
-        own = ("held", "asked", "ended", "closed", "reserved", "roster")
+        own = ("held", "asked", "heard", "ended", "closed", "reserved", "roster")
         reply = Content(*kept["reply"])
         now = _Progress(shape=shape, reply=reply, **{name: kept[name] for name in own})
         if now.held > 0:
@@ -261,9 +267,7 @@ class Party:
         )
         self._halfway = True
         self._phase("before draw")
-        self._asked, self._question = asked, f"{message.round} {asked}"
         content = act(message)
-        require_numbers(self.job, f"the answer of {self.site.name}", content.kind, content.arrays)
         self._phase("after draw")
         reply = Message(self.job.run, message.round, *content)
         now.held, now.asked, now.reply = message.round, asked, content
@@ -278,6 +282,8 @@ class Party:
         self._stream = self.custody.stream(begun=bool(self.custody.charges))
         now = self._now
         now.shape, now.roster = shape_told(self.job, self.site, message), roster
+        sizes = {"sizes": message.arrays["sizes"]}
+        now.heard = _digest(Message(message.run, 0, "begin", sizes, message.scalars))
         self.store.save(self.snapshot(), self._phase)  # a charge without a snapshot is a lost run
         self._phase("before reserve")
         now.reserved = self.custody.reserve(price, rounds_of(self.job, now.shape))
@@ -299,13 +305,14 @@ class Party:
 
     def _answer(self, message: Message) -> Content:
         member = self._paid()
-        self._stream.seek(self._question)
-        common = member.common(message)
+        now = self._now
+        now.heard = _digest(member.common(message), now.heard)
+        self._stream.seek(f"{message.round} {now.heard} {_digest(message)}")
         found = member.answer(message)
         if not isinstance(found, Sum):
+            require_numbers(self.job, f"the answer of {self.site.name}", found.kind, found.arrays)
             return found
-        asked = self._asked if common is message else _digest(common)
-        return self.sums.content(found, message.round, asked)
+        return self.sums.content(found, message.round, now.heard)
 
     def _end(self, message: Message) -> Content:
         model = self._paid().close(message)
@@ -338,5 +345,6 @@ class Party:
         return self.custody.opened(lambda: make_member(*own, noise))
 
 
-def _digest(message: Message) -> str:
-    return hashlib.sha256(message.encode()).hexdigest()
+def _digest(message: Message, before: str = "") -> str:
+    """Of a message, and of those before it."""
+    return hashlib.sha256(before.encode() + message.encode()).hexdigest()

@@ -263,9 +263,9 @@ def width_of(source: Source | None) -> int | None:
     try:
         with open_text(source.file) as file:
             text = file.readline(_LONGEST).decode("utf-8-sig", errors="replace")
-    except OSError:  # whoever reviews may not have the data at all
+        names = next(csv.reader([text]), [])
+    except (OSError, csv.Error):  # whoever reviews may not have the data at all
         return None
-    names = next(csv.reader([text]), [])
     return sum(name not in (source.id, source.label) for name in names)
 
 

@@ -6,10 +6,12 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from dpsvm._locks import lock
 from dpsvm._streams import atomic_write
 from dpsvm.federation.keys import PublicKey, SigningKey
 from dpsvm.federation.signed import opened, read_signed, signed
 from dpsvm.federation.site import Refusal
+from dpsvm.federation.store import make_folder
 
 FILE = "revoked"
 """The name of the list in the folder of the consents."""
@@ -67,14 +69,23 @@ class Revocations:
         return found
 
     def add(self, digest: str, key: SigningKey) -> bool:
-        """Write it anew with one more, in the approver's name; whether that changed it."""
-        kept = replace(self, notes=False).read()
-        if digest in kept:
-            return False
-        content = {"version": _VERSION, "site": self.site, "revoked": [*kept, digest]}
-        with atomic_write(self.folder / FILE, "wb") as file:
-            file.write(signed(content, key, _PURPOSE))
-        return True
+        """Write it anew with one more, in the approver's name; whether that changed it.
+
+        One writer at a time: of two that had read the same list, one would be lost.
+        """
+        make_folder(self.folder)
+        held = lock(self.folder / f".{FILE}.lock")
+        try:
+            kept = replace(self, notes=False).read()
+            if digest in kept:
+                return False
+            content = {"version": _VERSION, "site": self.site, "revoked": [*kept, digest]}
+            whole = signed(content, key, _PURPOSE)
+            with atomic_write(self.folder / FILE, "wb") as file:
+                file.write(whole)
+            return True
+        finally:
+            held.release()
 
     def _listed(self, content: dict[str, object], what: str) -> tuple[str, ...]:
         revoked = content.get("revoked")
@@ -99,7 +110,7 @@ class Revocations:
             if count < int(text):
                 raise Refusal(f"{what} is gone, or shorter than it was")
             if count > int(text) and self.notes:
-                with atomic_write(self.seen) as file:
+                with atomic_write(self.seen, permissions=0o600) as file:
                     file.write(f"{count}\n")
         except (OSError, UnicodeDecodeError):
             raise Refusal(f"{self.site} has lost count of what it has taken back") from None

@@ -11,8 +11,8 @@ from typing import Any
 from dpsvm.federation.keys import SIGNATURE_BYTES, PublicKey, SigningKey
 from dpsvm.federation.site import Refusal
 
-LARGEST = 1 << 16
-"""Bytes of a file that is read."""
+LARGEST = 1 << 20
+"""Bytes of a file that is read or written: fifteen thousand digests."""
 
 _SIGNATURE = re.compile(rb"[0-9a-f]{%d}" % (2 * SIGNATURE_BYTES))
 
@@ -27,7 +27,10 @@ def signed(content: Mapping[str, Any], key: SigningKey, purpose: str) -> bytes:
     {'run': 'heart-1'}
     """
     text = canonical(content)
-    return text + b"\n" + key.sign(purpose, text).hex().encode() + b"\n"
+    whole = text + b"\n" + key.sign(purpose, text).hex().encode() + b"\n"
+    if len(whole) > LARGEST:
+        raise Refusal(f"{len(whole)} bytes are too many to be signed, {LARGEST} at most")
+    return whole
 
 
 def opened(data: bytes, key: PublicKey, purpose: str, what: str) -> dict[str, Any]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from dpsvm.cli.federating.command import Command
 from dpsvm.cli.layout import line
@@ -52,6 +53,7 @@ def _approve(
     review = Review.of(job, site, rows, columns)
     signer = _signer(site, key, _APPROVE)
     known = _peers(job, site, [*([] if peers is None else [peers]), *more])
+    _require_others(site, known, [signer.public, *_own(site_path, site.name)])
     now = utc_now()
     until = now + timedelta(days=_DAYS) if expires is None else expires
     if until <= now:
@@ -140,7 +142,6 @@ def _consent_lines(consent: Consent) -> list[str]:
 def _revoke(job_path: str, site_path: str, *, key: str | None) -> None:
     job, site = Job.load(job_path), SiteConfig.load(site_path)
     signer = _signer(site, key, _REVOKE)
-    site.consent_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     listed = Revocations(site.consent_folder, site.name, signer.public)
     added = listed.add(job.digest, signer)
     told = "is taken back: it answers nothing of it from now on, also if it is under way"
@@ -155,6 +156,22 @@ def _signer(site: SiteConfig, path: str | None, usage: str) -> SigningKey:
     if found.public != wanted:
         raise UsageError(f"{path}: not the key of {site.approver}, the approver of {site.name}")
     return found
+
+
+def _own(site_path: str, name: str) -> list[PublicKey]:
+    """The public key of the site, if it lies where it was made."""
+    path = Path(site_path).parent / f"{name}.pub"
+    return [PublicKey.load(path)] if path.is_file() else []
+
+
+def _require_others(
+    site: SiteConfig, known: Mapping[str, PublicKey], ours: Sequence[PublicKey]
+) -> None:
+    """Refuse a key of this site, or of its approver, as that of another site."""
+    for name, one in known.items():
+        for our in ours:
+            if one.key == our.key:
+                raise UsageError(f"--peers: the key of {name} is that of {our.name} at {site.name}")
 
 
 def _peers(job: Job, site: SiteConfig, paths: Sequence[str]) -> dict[str, PublicKey]:
@@ -181,7 +198,12 @@ def _peers(job: Job, site: SiteConfig, paths: Sequence[str]) -> dict[str, Public
 
 def _date(text: str) -> datetime:
     found = datetime.fromisoformat(text)
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    if found.tzinfo is None:
+        return found.replace(tzinfo=UTC)
+    try:
+        return found.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("beyond the years 1 to 9999") from None
 
 
 _AMOUNT = number("a number from 0 on", lambda value: value >= 0)

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from dpsvm.cli.federating.command import Command
 from dpsvm.cli.files import require_folder
-from dpsvm.cli.options import Flag
+from dpsvm.cli.options import Flag, UsageError
 from dpsvm.federation.config import SiteConfig
 from dpsvm.federation.consent import APPROVER, fingerprint
 from dpsvm.federation.keys import SigningKey
+from dpsvm.federation.store import make_folder
 
 _KEPT = "for whoever approves runs; keep it away from the account that runs the site"
 _USAGE = "usage: dpsvm federation keys SITE [--approver FILE]"
@@ -30,10 +31,23 @@ def _keys(site_path: str, *, approver: str | None) -> None:
             if os.path.lexists(path):
                 reason = "there is a file already, left as it is, and no key was made"
                 raise FileExistsError(errno.EEXIST, reason, str(path))
-    site.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    files = [os.path.realpath(path) for secret, beside, _ in wanted for path in (secret, beside)]
+    if len(set(files)) < len(files):
+        raise UsageError(
+            f"--approver: {approver} or {approver}.pub is where {site.name} has its own"
+        )
+    make_folder(site.state)
     site.state.chmod(0o700)
-    for secret, beside, name in wanted:
-        key = _make(secret, beside, name)
+    made: list[SigningKey] = []
+    try:
+        for secret, beside, name in wanted:
+            made.append(_make(secret, beside, name))
+    except BaseException:
+        for secret, beside, _ in wanted[: len(made)]:
+            secret.unlink(missing_ok=True)
+            beside.unlink(missing_ok=True)
+        raise
+    for (secret, beside, name), key in zip(wanted, made, strict=True):
         print(f"{secret}: secret, {_KEPT if name == APPROVER else 'and stays where it is'}")
         print(f"{beside}: fingerprint {fingerprint(key.public)}")
     print(
@@ -49,13 +63,18 @@ def _make(secret: Path, public: Path, name: str) -> SigningKey:
     key = SigningKey.make(name)
     key.save(secret)
     try:
-        with open(public, "x", encoding="ascii") as file:
+        with open(public, "x", encoding="ascii", opener=_readable) as file:
             file.write(key.public.text())
     except BaseException:
         with suppress(OSError):
             secret.unlink()
         raise
     return key
+
+
+def _readable(path: str, flags: int) -> int:
+    """Open what all may read and none but its owner replace, whatever the umask leaves them."""
+    return os.open(path, flags, 0o644)
 
 
 COMMANDS = {
