@@ -161,7 +161,11 @@ class Folded:
         object.__setattr__(self, "offset", check_positive(self.offset, "offset", zero=True))
         for name in ("choices", "parts"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= value < 2**63:
+            if (
+                isinstance(value, bool)
+                or not isinstance(value, Integral)
+                or not 1 <= int(value) < 2**63
+            ):
                 raise ValueError(f"{name} must be a whole number from 1 on, got {shown(value)}")
             object.__setattr__(self, name, int(value))
 
