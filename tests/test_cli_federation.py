@@ -31,6 +31,7 @@ from dpsvm.federation.config import SiteConfig
 from dpsvm.federation.keys import introduce
 from dpsvm.federation.messages import Message
 from dpsvm.federation.models import load_model
+from dpsvm.federation.review import Review
 from dpsvm.federation.secure_sum import Roster
 from dpsvm.privacy.accountant import BudgetAccountant
 
@@ -246,6 +247,26 @@ def test_simulate_gives_the_model_of_the_estimator_beside_that_of_the_label_owne
     assert record["beside"]["local"]["accuracy"] == pytest.approx(alone.score(own, y))
     assert record["result"]["guarantee"] is None
     assert record["budgets"]["lab"] == {"before": 3.0, "after": 3.0}
+
+
+def test_check_tells_the_noise_of_a_private_run_as_a_review_does(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    write_job(settings=PRIVATE)
+    assert federation("check", "job.toml", *SITES) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    found = re.search(r"public bounds .* expected noise a standard deviation of (\S+) on", told)
+    assert found is not None
+    assert float(found[1]) > 5.0
+    assert "at most data_norm x radius = 1" in told
+    assert "all parties together of a person who has a row at every party: epsilon = " in told
+    assert federation("check", "job.toml", "lab.toml") == 0
+    assert f"a standard deviation of {found[1]} on" in " ".join(capsys.readouterr().out.split())
+    job, lab = Job.load("job.toml"), SiteConfig.load("lab.toml")
+    assert f"of {found[1]} on" in dict(Review.of(job, lab, ROWS).lines())["expected noise"]
+    write_job()
+    assert federation("check", "job.toml", *SITES) == 0
+    assert "noise" not in capsys.readouterr().out
 
 
 def test_a_private_run_is_charged_and_its_baseline_is_outside(

@@ -11,11 +11,20 @@ from typing import Any
 import pytest
 from commands import refusal
 
-from bench.federation.sites import OWNER, PARTIES, Problem, alignment_of, make_problem, with_ids
+from bench.federation.sites import (
+    OWNER,
+    PARTIES,
+    Problem,
+    alignment_of,
+    approve_all,
+    make_problem,
+    with_ids,
+)
 from dpsvm.cli import main
 from dpsvm.cli.federating.predict import spreadsheet_field
 from dpsvm.federation import align as aligning
 from dpsvm.federation.alignments import Alignment
+from dpsvm.federation.job import Job
 from dpsvm.federation.party import Party
 
 needs_psi = pytest.mark.skipif(
@@ -98,6 +107,7 @@ def test_the_label_owner_needs_neither_columns_nor_to_be_a_party(
     site = problem.site_file(OWNER)
     site.write_text(site.read_text().replace('label = "y"\n', ""))
     words = [str(job), str(site), str(problem.site_file("lab"))]
+    approve_all(Job.load(job), words[1:])
     assert federation("align", "-q", *words) == 0
     assert capsys.readouterr().out == ""
     assert kept(problem, OWNER) == kept(problem, "lab") == ("p00002", "p00003")
@@ -160,8 +170,10 @@ def test_new_samples_are_aligned_by_a_run_of_their_own(
     second.write_text(text.replace("ids-1", "ids-2") + 'of = "predict"\n')
     head = text.replace('"ids-1"', '"p"').replace('"align"', '"predict"')
     head = head.replace("\n[settings]", '\nalignment = "{}"\n[settings]\nmodel = "trial"')
+    approve_all(Job.load(second), sites)
     assert federation("align", "-q", str(second), *sites) == 0
     predict.write_text(head.format("ids-2"))
+    approve_all(Job.load(predict), sites)
     output = str(tmp_path / "out.csv")
     assert federation("predict", "-q", str(predict), *sites, "--output", output) == 0
     assert Path(output).read_text().startswith('"\'-p10",')
@@ -170,6 +182,7 @@ def test_new_samples_are_aligned_by_a_run_of_their_own(
     assert ids == [f"'{one}" for one in kept(problem, "lab", "ids-2")]
     assert ids == [*(f"'-p{row}" for row in COMMON[3:]), "'=p2", "'=p3", "'=p4"]
     predict.write_text(head.format("ids-1"))
+    approve_all(Job.load(predict), sites)
     told = refused(capsys, "predict", str(predict), *sites, "--output", output)
     assert "alignment ids-1 is of [data] samples, and run p has those of [predict]" in told
 
@@ -215,7 +228,7 @@ def test_a_site_without_a_column_of_ids_cannot_align(
     site = problem.site_file("lab")
     site.write_text(site.read_text().replace('id = "id"\n', ""))
     told = refused(capsys, "check", str(alignment.job_file), *sites_of(problem))
-    assert "lab has no sample ids, and run ids-1 matches rows by them" in told
+    assert "lab has no sample ids, which run ids-1 aligns" in told
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", '=a"b', "=a,b\n"])

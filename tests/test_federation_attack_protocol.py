@@ -191,7 +191,7 @@ def question(name: str, number: int, size: float) -> Message:
 
 
 @pytest.mark.parametrize("name", PAID)
-def test_a_paid_party_says_once_that_its_number_is_out_of_range(
+def test_a_paid_party_says_to_one_question_that_its_number_is_out_of_range(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every question of a round has other noise: each refusal was one more look for one charge."""
@@ -205,14 +205,16 @@ def test_a_paid_party_says_once_that_its_number_is_out_of_range(
     assert f"sum_range = {largest:g}" in first.text("reason")
     lab.store.close()
     again = Party(world.job, world.site("lab"), world.store("lab"))
-    assert again.closed == first.text("reason")
+
+    assert again.handle(question(name, 1, 0.0)).encode() == first.encode()
 
     def refuse(*_: Any) -> Any:
         raise AssertionError("the data are looked at again")
 
-    monkeypatch.setattr(again, "_make_member", refuse)
-    for size in (0.0, 1e-9, 1e-4):
-        assert again.handle(question(name, 1, size)).text("reason") == first.text("reason")
+    again._make_member = refuse  # type: ignore[method-assign]
+    for size in (1e-9, 1e-4):
+        told = again.handle(question(name, 1, size)).text("reason")
+        assert told == "lab has refused its answer of round 1, to another question"
     assert world.charges()["lab"] == 1
 
 

@@ -207,7 +207,9 @@ LINES = [
 ]
 SITE = """name = "lab"
 state = "state"
-private = true
+allow = "not private"
+[consent]
+approver = "approver.pub"
 [data]
 file = "lab.csv"
 columns = ["crp", "hdl"]

@@ -206,6 +206,7 @@ def test_libsvm_text_is_cut_by_index() -> None:
         ({"columns": [[0, 2]], "n_features": 4}, r"from 1 to 4, got \[0, 2\]"),
         ({"columns": [[3, 2]]}, r"got \[3, 2\]"),
         ({"columns": [[3, 5]], "n_features": 4}, r"got \[3, 5\]"),
+        ({"columns": [[1, 2**40]]}, r"more than 67108864 columns, got \[\[1, 1099511627776\]\]"),
         ({"columns": [[1, 3], [2, 4]]}, "columns overlap"),
         ({"n_features": 2}, "lab.txt"),
         ({"rows": [9, 1]}, r"the file has no rows among rows = \[9, 1\]"),

@@ -34,6 +34,7 @@ import numpy as np
 from bench.common import Table, arguments, note, run, write_results
 from bench.federation.sites import PROBLEMS, make_problem
 from dpsvm.federation import FIELDS, Coordinator, InProcessRunner, MemoryStore, Message, Party
+from dpsvm.federation.custody import MOST_REHEARSALS
 from dpsvm.federation.frames import MAGIC
 from dpsvm.federation.messages import FROM_PARTY, MessageError, Numbers
 from dpsvm.privacy.accountant import Charge
@@ -429,8 +430,11 @@ def fuzz(count: int, seed: int, progress: Callable[[int], None] = lambda done: N
                 parties[at] = scene.make()
             held = parties[at].held
             findings.handle(how, data, parties[at])
+            rehearsed = int(parties[at].store.read("rehearsals") or 0)
             if parties[at].held != held or parties[at].closed is not None:
                 del parties[at]  # a node that missed a certificate is closed for good
+            elif rehearsed >= MOST_REHEARSALS:
+                del parties[at]  # it does not again, whoever asks
             elif random.random() < 0.02:
                 findings.go_on(scene, parties[at])
         else:

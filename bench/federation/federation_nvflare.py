@@ -258,18 +258,23 @@ def misaligned(world: World) -> list[object]:
 def aligned(world: World) -> tuple[list[object], list[object]]:
     """Rows: sites with nine tenths of their samples in common align them, and train on those.
 
-    The first is of the contract, the second of what is the same as in one process, on data that
-    were aligned beforehand: of files the models, since snapshots hold the terms.
+    The first is of the contract, the second of what is the same as in one process: the answers as
+    of the same job, for masks depend on the terms; and the rest as on data that were aligned
+    beforehand, of files the models, since snapshots hold the terms.
     """
     note("aligned ids")
     common = [row for row in range(ALIGNED) if row % 10 != 3]
     plain = make_problem(world.folder / "align-plain", "sharing", rows=ALIGNED)
     plain = with_ids(plain, dict.fromkeys(PARTIES, common))
-    expected = in_process(plain)
+    in_process(plain)
     problem = world.problem("align", "sharing", rows=ALIGNED)
     lacks = {party: range(3 + 10 * place, ALIGNED, 30) for place, party in enumerate(PARTIES)}
     rows = {party: sorted({*range(ALIGNED)} - {*lacks[party]}, reverse=True) for party in PARTIES}
     problem = with_ids(problem, rows, alignment="ids-1")
+    twin = make_problem(world.folder / "align-twin", "sharing", rows=ALIGNED)
+    twin = with_ids(twin, rows, alignment="ids-1")
+    in_process(alignment_of(twin))
+    expected = in_process(twin)
     found = world.run(alignment_of(problem).job)
     paths = [problem.folder / party / "state" / "alignments" / "ids-1" for party in PARTIES]
     files = {path.read_text() if path.is_file() else str(path) for path in paths}

@@ -223,6 +223,7 @@ def with_ids(
         site.write_text(site.read_text().replace("[data]\n", keys))
     found = replace(problem, job=replace(problem.job, ids=True, **changes))
     _write_job(found)
+    approve_all(found.job, found.site_files)
     return found
 
 
@@ -232,6 +233,7 @@ def alignment_of(problem: Problem, **changes: Any) -> Problem:
     job = Job("ids-1", "align", problem.job.parties, owner, **changes)
     found = replace(problem, job=job, name="align.toml")
     _write_job(found)
+    approve_all(found.job, found.site_files)
     return found
 
 

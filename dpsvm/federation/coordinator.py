@@ -25,13 +25,13 @@ from dpsvm.federation.members import (
     price_of_lead,
     rounds_of,
 )
-from dpsvm.federation.messages import NOT_BEGUN, VERSION, Array, Message, MessageError
+from dpsvm.federation.messages import NOT_BEGUN, VERSION, Array, Message
 from dpsvm.federation.models import dump_model
 from dpsvm.federation.shapes import agreed_shape
 from dpsvm.federation.site import Refusal, Site
 from dpsvm.federation.store import MemoryStore, Phase, Store, StoreError, no_phase, told_of
 from dpsvm.federation.sums import CoordinatorSums
-from dpsvm.federation.turn import Replies, Turn
+from dpsvm.federation.turn import Replies, Turn, answers_of
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.release import Price
 from dpsvm.privacy.stream import KEY_BYTES
@@ -124,7 +124,7 @@ class Coordinator:
         try:
             if self.site.consent is not None:
                 self.site.consent.require(self._clock())
-            answers = self._checked(replies, number)
+            answers = answers_of(self.job, replies, number)
             if self._greeting:
                 return self._noted(self._greeted(answers))
             self._halfway = True  # until what comes next is kept
@@ -289,26 +289,6 @@ class Coordinator:
             with suppress(OSError):  # then it expires
                 self.custody.refund(told)
         return Turn(self._messages(now.round, [stop]), ended="stopped", reason=reason)
-
-    def _checked(self, replies: Replies, number: int) -> list[Message]:
-        """The answers in the order of the parties, each to the round that was asked."""
-        found = []
-        for party in self.job.parties:
-            reply = replies.get(party)
-            if reply is None:
-                raise Refusal(f"{party} did not answer in round {number}: resume the run")
-            if reply.kind == "refusal":
-                raise Refusal(f"{party} refused: {reply.text('reason')}")
-            if reply.run != self.job.run or reply.round != number:
-                raise MessageError(
-                    f"{party} answered for round {reply.round} of run {reply.run}, not for round "
-                    f"{number} of run {self.job.run}"
-                )
-            require_numbers(
-                self.job, f"the {reply.kind} of {party} in round {number}", reply.kind, reply.arrays
-            )
-            found.append(reply)
-        return found
 
     def _check_kinds(self, replies: Sequence[Message]) -> None:
         """Refuse what neither begins nor ends a run where it should; the lead sees to the rest."""
