@@ -230,7 +230,7 @@ def test_a_review_of_an_alignment_lists_what_travels() -> None:
     job = Job("ids-1", "align", ("clinic", "lab"), "clinic")
     lines = dict(Review(job, SiteConfig(name="clinic", state=Path("state"))).lines())
     assert "(aligned: samples)" in lines["leaves besides"]
-    assert "(common: own, twice)" in lines["sent besides"]
+    assert "(common: own, twice)" in lines["sent as coordinator"]
     assert "are not compared" in lines["who is who"]
 
 

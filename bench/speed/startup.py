@@ -63,7 +63,7 @@ def loaded(words: Sequence[str]) -> list[str]:
         f"print(*sorted(set({UNWANTED!r}) & set(sys.modules)), file=sys.stderr); sys.exit(code)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script, *words],
+        [sys.executable, "-P", "-c", script, *words],  # as installed, wherever this runs
         env=child_environment(),
         capture_output=True,
         text=True,
