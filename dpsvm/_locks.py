@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from errno import ENOLCK
 
 # Not when a lock is taken: a child that is forked meanwhile would wait for the import forever.
 from filelock import BaseFileLock, FileLock, SoftFileLock, Timeout
+
+try:
+    import fcntl
+except ImportError:  # Windows, where nobody can remove a lock file that is held
+    fcntl = None  # type: ignore[assignment]
 
 _POLL = 0.01  # seconds between two tries
 
@@ -41,3 +48,32 @@ def lock(path: str | os.PathLike[str], *, wait: bool = True) -> BaseFileLock:
         file.release()
         raise OSError(ENOLCK, "files cannot be locked here", os.fspath(path))
     return file
+
+
+@contextmanager
+def locked_itself(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Lock a file that is never replaced, as far as the system can; nothing if it is missing.
+
+    Beside :func:`lock`, whose file anybody with rights to the folder can remove while it is held.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as file, locked_itself(file.name):
+    ...     print("locked")
+    locked
+    """
+    if fcntl is None:
+        yield
+        return
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # opens a pipe without waiting
+    except OSError:
+        yield
+        return
+    try:
+        with suppress(OSError):  # NFS locks no file that is open to be read
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        with suppress(OSError):  # a forked child has the descriptor too
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+        os.close(descriptor)

@@ -21,7 +21,9 @@ def write_secret(path: str | os.PathLike[str], data: bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
             os.unlink(path)
+        if isinstance(error, OSError) and error.errno and error.filename is None:
+            raise OSError(error.errno, error.strerror, os.fspath(path)) from error
         raise

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dpsvm.federation import Message, Party
 
+ANOTHER = "has refused its answer of round 1, to another question"
 BEYOND = {"sharing": "is not finite or above sum_range", "network": "beyond the sum_range"}
 """What an algorithm says of an answer that is out of its range."""
 
@@ -48,7 +49,7 @@ def test_an_answer_out_of_range_is_refused_once_whatever_is_asked_then(
     assert BEYOND[algorithm] in first.text("reason")
     for _ in range(2):
         for seed in range(1, 4):
-            assert party.handle(question(world, seed)).encode() == first.encode()
+            assert ANOTHER in party.handle(question(world, seed)).text("reason")
         assert party.handle(question(world, 0)).encode() == first.encode()
         party.store.close()
         party = begun(world, lab)  # another process of the site

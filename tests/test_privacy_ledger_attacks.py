@@ -8,17 +8,19 @@ import os
 import re
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from commands import environment
+from commands import environment, python
 
 from dpsvm.admm import NetworkADMM
 from dpsvm.privacy import BudgetAccountant, BudgetError, Folded, Pure
 from dpsvm.privacy.accounting import Event, ZCdp, epsilon_at_order, epsilon_of
-from dpsvm.privacy.ledger import at, seconds
+from dpsvm.privacy.ledger import Charge, Ledger, at, seconds
 from dpsvm.privacy.ledger_file import LedgerFile
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="hard links and /dev/full")
@@ -115,6 +117,47 @@ def test_a_folder_is_no_place_for_a_ledger_and_nothing_is_left_beside_it(tmp_pat
     with pytest.raises(FileExistsError):
         BudgetAccountant(1.0, path=tmp_path / "folder", create=True)
     assert os.listdir(tmp_path) == ["folder"]
+
+
+@POSIX
+def test_removing_the_lock_file_of_a_ledger_loses_no_charge(tmp_path: Path) -> None:
+    """Whoever may write in the folder can remove it, without the right to read the key."""
+    path = tmp_path / "ledger"
+    BudgetAccountant(1.0, path=path, create=True)
+    at_work, go_on = threading.Event(), threading.Event()
+
+    def slowly(ledger: Ledger) -> Ledger:
+        at_work.set()
+        assert go_on.wait(60)
+        return ledger.charge(Charge(Pure(0.75)), None, 0.0)
+
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(LedgerFile(path).update, slowly)
+        assert at_work.wait(60)
+        Path(f"{path}.lock").unlink()
+        second = pool.submit(BudgetAccountant(path=path).spend, 0.75)
+        assert not wait([second], timeout=0.3).done
+        go_on.set()
+        first.result(60)
+        with pytest.raises(BudgetError, match=r"0\.75 of 1 is spent"):
+            second.result(60)
+    assert BudgetAccountant(path=path).count == 1
+
+
+@POSIX
+def test_a_key_that_a_full_disk_does_not_take_is_named_and_not_left(tmp_path: Path) -> None:
+    program = """
+import resource, sys
+from dpsvm.privacy import BudgetAccountant
+resource.setrlimit(resource.RLIMIT_FSIZE, (20, 20))
+try:
+    BudgetAccountant(1.0, path=sys.argv[1], create=True)
+except OSError as error:
+    print(error.filename)
+"""
+    ended = python("-c", program, str(tmp_path / "ledger"))
+    assert ended.stdout == f"{tmp_path / 'ledger.key'}\n", ended.stderr
+    assert os.listdir(tmp_path) == ["ledger.lock"]
 
 
 # --- the charge that stands is told

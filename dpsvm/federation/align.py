@@ -209,7 +209,9 @@ class AlignmentMember(Member):
     def _aligned(self, message: Message) -> Content:
         require_kind(message, "common", "the points of the common samples are")
         own, twice = message.arrays["own"], message.arrays["twice"]
-        common = self._client.common(own, twice, len(self._own.ids))
+        common: list[int] = []
+        if len(own) <= min(self._owned, len(self._own.ids)):  # more take more than their message
+            common = self._client.common(own, twice, len(self._own.ids))
         if len(common) != len(own):
             raise Refusal("samples were named that are not common to the label owner and this site")
         self._own.refuse_few(len(common))

@@ -1,8 +1,9 @@
 """What a site has agreed to: the terms of one run, signed by whoever approves runs for it.
 
 A site answers nothing without one. The approver's signing key is kept away from the account that
-runs the site, which has the public half; so whoever takes over that account, submits jobs or runs
-the coordinator can approve nothing.
+runs the site, which has the public half; so whoever submits jobs, runs the coordinator or reads
+all that this account can read is able to approve nothing. Who can write the file of the site, or
+that of the public half, names an approver of their own.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ MOST_REHEARSALS = 100
 
 Made = TypeVar("Made")
 
-_REHEARSED, _REFUNDED = "rehearsals", "refunded"
+_REHEARSED, _REFUNDED, _TRIED = "rehearsals", "refunded", "tried"
 
 
 class Custody:
@@ -165,6 +165,21 @@ class Custody:
                 "does not again"
             )
         self.store.write(_REHEARSED, f"{count}\n")
+
+    def keep_question(self, question: str) -> None:
+        """Keep the last question whose answer was refused for what it was.
+
+        question : the number of the round, and a digest
+        """
+        self.store.write(_TRIED, f"{question}\n")
+
+    def require_question(self, number: int, question: str) -> None:
+        """Refuse another question for a round than the one whose answer was refused."""
+        tried = (self.store.read(_TRIED) or "").strip()
+        if tried.startswith(f"{number} ") and tried != question:
+            raise Refusal(
+                f"{self.site.name} has refused its answer of round {number}, to another question"
+            )
 
     def reserve(self, price: Price | None, rounds: int) -> str:
         """Keep room for the run, if that was not done; the identity of the reservation."""

@@ -12,7 +12,8 @@ MEANING: Mapping[str, str] = {
     "other site's (seen_ledgers, seen_heads)",
     "ready": "that it would begin, or has begun",
     "contribution": "a number for every row: its columns times its own weights",
-    "masked": "the same numbers under masks, which only the sum over all parties has not",
+    "masked": "a number for every row, its columns times its own weights, under masks which only "
+    "the sum over all parties has not",
     "iterate": "all of its weights as they are after the round",
     "proposal": "which of its columns it would take and with which sign, and a sketch of that "
     "column when it is first taken",
@@ -72,3 +73,18 @@ COVERED = (
     "sizes, the digest of ids, the budget that is left, times, and that somebody takes part"
 )
 """What a private run tells."""
+
+PASSED_ON = (
+    "to all parties, by the coordinator: how many columns or rows this site has, the key of this "
+    "run, and of its ledger how many charges it holds and the last link"
+)
+"""What of a hello the others get to know."""
+
+SIGNED = "each party's key of this run is signed by its site, by the key that this consent holds"
+"""How parties of a run with masks know each other."""
+
+UNSIGNED = (
+    "as the engine's certificates say: nothing in this run is signed, and the keys in a consent "
+    "are not compared"
+)
+"""The same without masks."""

@@ -150,10 +150,6 @@ class Party:
         except CertificateError as error:
             self.refused = told = str(error)
             self._close(told)
-        except OutOfRange as error:
-            self.refused = told = str(error)
-            if self._halfway and self.price is not None:  # its own, of a round that is paid for
-                self._close(told)
         except ValueError as error:
             self.refused, told = str(error), told_of(error)
         except OSError as error:
@@ -267,6 +263,8 @@ class Party:
         )
         self._halfway = True
         self._phase("before draw")
+        self._question = f"{message.round} {asked}"
+        self.custody.require_question(message.round, self._question)
         content = act(message)
         self._phase("after draw")
         reply = Message(self.job.run, message.round, *content)
@@ -309,10 +307,14 @@ class Party:
         now.heard = _digest(member.common(message), now.heard)
         self._stream.seek(f"{message.round} {now.heard} {_digest(message)}")
         found = member.answer(message)
-        if not isinstance(found, Sum):
+        try:
+            if isinstance(found, Sum):
+                return self.sums.content(found, message.round, now.heard)
             require_numbers(self.job, f"the answer of {self.site.name}", found.kind, found.arrays)
-            return found
-        return self.sums.content(found, message.round, now.heard)
+        except OutOfRange:  # which depends on the data: no other question of the round is looked at
+            self.custody.keep_question(self._question)
+            raise
+        return found
 
     def _end(self, message: Message) -> Content:
         model = self._paid().close(message)

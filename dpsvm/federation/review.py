@@ -15,7 +15,16 @@ from typing import Any
 from dpsvm._streams import open_text
 from dpsvm.federation.config import SiteConfig
 from dpsvm.federation.consent import WITHOUT_DATA, others_of
-from dpsvm.federation.facts import COVERED, INFERRED, MEANING, RAW_COLUMNS, SKETCHES
+from dpsvm.federation.facts import (
+    COVERED,
+    INFERRED,
+    MEANING,
+    PASSED_ON,
+    RAW_COLUMNS,
+    SIGNED,
+    SKETCHES,
+    UNSIGNED,
+)
 from dpsvm.federation.job import SUMMING, Job
 from dpsvm.federation.members import Shape, settings_of_job
 from dpsvm.federation.messages import FIELDS
@@ -126,17 +135,21 @@ class Review:
     def _leaving(self) -> Iterator[Told]:
         rounds = 1 if self.job.algorithm == "predict" else int(settings_of_job(self.job).rounds)
         yield "to whom", self._receiver()
+        yield "who is who", SIGNED if self.job.masked else UNSIGNED
         if self.takes_part:
             yield "leaves once", _of("hello")
+            yield "passed on", PASSED_ON
             yield "leaves each round", f"{_of(self._answer())}; {self._masks()}"
             if self.of_ids:
                 yield "", f"and last {_of('aligned')}"
             yield "how often", f"in at most {rounds} rounds{self._amount(rounds)}"
+            kinds = ["ready", *["aligned"] * self.of_ids, "ended", "stopped", "refusal"]
+            yield "leaves besides", "; ".join(map(_of, kinds))
         if self.coordinates:
-            yield "sent once", f"as the coordinator: {_of('begin')}"
             asks = ("match", "common") if self.of_ids else (_ASKS[self.job.algorithm],)
             told = "; then ".join(map(_of, asks))
             yield "sent as coordinator", told if self.of_ids else f"{told}; in each round"
+            yield "sent besides", "; ".join(map(_of, ("greet", "rehearse", "begin", "end", "stop")))
 
     def _answer(self) -> str:
         """The kind of what it answers with."""
@@ -151,6 +164,8 @@ class Review:
         if not self.takes_part:
             return f"all parties: {', '.join(self.job.parties)}"
         told = f"the coordinator, at {self.job.label_owner}, and nobody else"
+        if self.coordinates:
+            told += f"; as the coordinator, all parties: {', '.join(self.job.parties)}"
         return f"{told}; whoever runs the engine between them may count bytes"
 
     def _masks(self) -> str:
@@ -166,7 +181,9 @@ class Review:
         if self.job.algorithm in SUMMING:
             if self.rows is None:
                 return ": a number for each row in each"
-            return f": {self.rows} numbers in each, {self.rows * rounds} in all"
+            told = f": {self.rows} numbers in each, {self.rows * rounds} in all"
+            squares = "; and in each the sum of their squares, in the same way"
+            return told + squares * (self.job.algorithm == "sharing")
         if self.job.algorithm == "network" and self.columns is not None:
             return f": a number for each of {self.columns} columns in each"
         return ""
@@ -271,4 +288,4 @@ def width_of(source: Source | None) -> int | None:
 
 def _of(kind: str) -> str:
     """What a kind of message tells, with the names of all that it holds."""
-    return f"{MEANING[kind]} ({kind}: {', '.join(FIELDS[kind])})"
+    return f"{MEANING[kind]} ({kind}: {', '.join(FIELDS[kind]) or 'nothing else'})"

@@ -4,8 +4,8 @@ Members make a :class:`~dpsvm.federation.fixed_point.Sum`, and leads take one; w
 between them is here. Both ways a number that is not finite or is out of its range is never sent:
 its own site refuses. In the open the coordinator looks again, and names who has sent one. Of masked
 words it sees the sum only, and a sum that is out of range names nobody. In a private run the
-numbers are those that noise was added to, and that one of them was refused tells no more than they:
-a party that is paid for refuses once, and then answers nothing more.
+numbers are those that noise was added to, and that one of them was refused tells no more than they,
+as no other question for that round is looked at any more.
 """
 
 from __future__ import annotations

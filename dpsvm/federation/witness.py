@@ -3,7 +3,9 @@
 Every site tells in its hello how many charges its ledger holds and the link of the chain after the
 last, and what it saw of the others when it last began a run with them. A ledger that was put back
 together with all that its site keeps is found out by the first who remembers more. A coordinator
-that leaves out what others saw hides it; and it must be one of them who saw it.
+that leaves out what others saw hides it; and it must be one of them who saw it. One that makes
+charges up, which no site signs, hides nothing: the sites then refuse each other's runs, until the
+file of what they saw is put right by hand.
 """
 
 from __future__ import annotations
@@ -76,7 +78,7 @@ def told(counts: Array | None, heads: Array | None, size: int) -> list[tuple[int
     if counts.shape != (size,) or heads.shape != (size, _WORDS):
         raise Refusal(f"the ledgers of {size} sites are awaited, got {counts.shape}, {heads.shape}")
     if np.any((counts < 0) | (counts > _MOST)):
-        raise Refusal(f"no ledger has so many charges: {counts.tolist()!r:.80}")
+        raise Refusal(f"the ledgers of {size} sites are awaited, got {counts.tolist()!r:.80}")
     words = [np.ascontiguousarray(one, dtype="<i8").tobytes().hex() for one in heads]
     return [
         (int(count), "" if not int(word, 16) else word)

@@ -161,13 +161,10 @@ class Folded:
         object.__setattr__(self, "offset", check_positive(self.offset, "offset", zero=True))
         for name in ("choices", "parts"):
             value = getattr(self, name)
-            if (
-                isinstance(value, bool)
-                or not isinstance(value, Integral)
-                or not 1 <= int(value) < 2**63
-            ):
+            whole = int(value) if isinstance(value, Integral) else 0
+            if isinstance(value, bool) or not 1 <= whole < 2**63:
                 raise ValueError(f"{name} must be a whole number from 1 on, got {shown(value)}")
-            object.__setattr__(self, name, int(value))
+            object.__setattr__(self, name, whole)
 
     def rdp(self, orders: ArrayLike) -> Array:
         """Renyi divergences, from the moments of a folded normal variable."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from dpsvm._locks import lock
+from dpsvm._locks import lock, locked_itself
 from dpsvm._secrets import write_secret
 from dpsvm._streams import atomic_write, sync_folder
 from dpsvm.privacy.ledger import BudgetError, Ledger, LedgerError
@@ -96,7 +96,7 @@ class LedgerFile:
 
     def update(self, change: Callable[[Ledger], Ledger]) -> None:
         """Change it, on the disk before this returns."""
-        with self._locked():
+        with self._locked(), locked_itself(self.key_path):
             ledger, key = self._read()
             self._require_one_name()
             if (changed := change(ledger)) is not ledger:

@@ -156,7 +156,7 @@ class Calibration:
         pulls = self.terms.curvatures[:, node]
         if self.alphas is not None:
             carried = min(1.25 * self.terms.updates, _CARRIED)
-            pulls = np.maximum(pulls, carried * dimension / self.alphas[:, node])
+            pulls = np.maximum(pulls, carried * (dimension / self.alphas[:, node]))
         floor = _ROUNDINGS * float(pulls.max())
         if floor > self.tol:
             raise ValueError(
