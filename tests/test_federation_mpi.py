@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import os
 import subprocess
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import Queue
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 from benches import BENCH
+from threadpoolctl import threadpool_limits
 
 import dpsvm
 from bench.federation import sites
@@ -27,18 +29,25 @@ with_mpi = pytest.mark.skipif(
 )
 
 
-def launch(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """All ranks, to their end; one that hangs fails the test.
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 
-    They have the threads of this process: sums of many numbers depend on how many add them up.
-    """
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread() -> Iterator[None]:
+    """As the ranks have: sums of many numbers depend on how many threads add them up."""
+    with threadpool_limits(1):
+        yield
+
+
+def launch(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """All ranks, to their end; one that hangs fails the test."""
     home = str(Path(dpsvm.__path__[0]).parent)
     return subprocess.run(
         sites.mpirun(list(arguments)),
         capture_output=True,
         text=True,
         timeout=60,
-        env=os.environ | {"PYTHONPATH": home},
+        env=os.environ | ONE_THREAD | {"PYTHONPATH": home},
         check=False,
     )
 

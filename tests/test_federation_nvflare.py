@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,6 +24,7 @@ from dpsvm.federation import (
     Party,
     Site,
 )
+from dpsvm.federation.keys import introduce
 from dpsvm.federation.nvflare_export import CONTROLLER, EXECUTOR, TASK, export
 
 JOB = Job("heart-1", "sharing", ("clinic", "lab"), "clinic", {"rounds": 3}, ids=False)
@@ -89,7 +91,9 @@ class FullDisk(MemoryStore):
 
 def test_a_coordinator_tells_the_parties_nothing_of_its_files() -> None:
     owner = Site("clinic", labels=np.array([-1, 1]))
-    parties = [Party(JOB, Site(name, np.eye(2)), MemoryStore()) for name in JOB.parties]
+    owner, *others = introduce([owner, Site("lab", np.eye(2))])
+    sites = [replace(owner, table=np.eye(2), labels=None), *others]
+    parties = [Party(JOB, site, MemoryStore()) for site in sites]
     turn = InProcessRunner(parties).run(Coordinator(JOB, owner, FullDisk()))
     assert turn.ended == "stopped"
     assert "/srv/clinic/state/snapshot" in str(turn.reason)

@@ -189,7 +189,7 @@ def approve_all(job: Job, site_files: Iterable[str | Path], **changes: Any) -> N
             if site.approver is None:
                 continue
             site.approver.write_text(APPROVING.public.text())
-            site.state.mkdir(parents=True, exist_ok=True)
+            site.state.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not site.key_file.exists():
                 key_of(site.name).save(site.key_file)
             given: dict[str, Any] = {
