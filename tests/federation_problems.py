@@ -98,7 +98,16 @@ def opening(
 ) -> Message:
     """What begins a run at one party, or rehearses that."""
     arrays = {"sizes": np.array(sizes), **(roster_of(party).arrays if party.job.masked else {})}
-    return Message("run-1", 0 if kind == "begin" else -1, kind, arrays, {"rows": rows})
+    return Message(party.job.run, 0 if kind == "begin" else -1, kind, arrays, {"rows": rows})
+
+
+def opening_among(parties: list[Party], kind: str = "begin") -> Message:
+    """What begins a run among all of its parties, which have the same rows."""
+    job, sites = parties[0].job, [party.site for party in parties]
+    roster = Roster.of_hellos(job, [party.hello() for party in parties])
+    arrays = {"sizes": np.array([site.columns for site in sites]), **roster.arrays}
+    number = 0 if kind == "begin" else -1
+    return Message(job.run, number, kind, arrays, {"rows": sites[0].rows})
 
 
 @dataclass

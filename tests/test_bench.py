@@ -306,3 +306,17 @@ def test_frank_wolfe_tells_theory_speed_uplink_and_privacy() -> None:
     for method in ("winner sends (dFW)", "product problem, whole columns", "all features once"):
         assert method in report
     assert "F/F0 by n and epsilon" in report
+
+
+def test_attacks_on_a_federation_get_what_nobody_claims_to_hide() -> None:
+    report = report_of("federation/federation_attacks.py", "--quick")
+    found = re.findall(r"^  (\S.*?)  +(\S.*?)  +\S+  +(\S+)  +([\d.]+|-)  +", report, re.M)
+    now = {(attack, figure): float(value) for attack, figure, value, _ in found}
+    for attack in ("passive, 60 rounds", "chosen prices, 40 rounds"):
+        key = f"sums alone, {attack}"
+        assert now[key, "dimensions of 31 of the joint column space"] == 31
+        assert now[key, "largest sine of the true one to it"] < 1e-4
+    assert now["200 sketches, a job that was approved", "rows of 569 of a column of 26 ones"] == 569
+    claimed = re.search(r"^claims that hold: \d+ of (\d+)$", report, re.M)
+    assert claimed is not None
+    assert int(claimed[1]) == sum(bar != "-" for *_, bar in found)

@@ -11,9 +11,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import federation_problems
 import numpy as np
 import pytest
-from federation_problems import BLOCKS, IDS, LABELS, NAMES, PRIVATE, SHARES, World, job_of, run
+from federation_problems import (
+    BLOCKS,
+    IDS,
+    LABELS,
+    NAMES,
+    PRIVATE,
+    SHARES,
+    World,
+    job_of,
+    run,
+    site_of,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
@@ -68,13 +80,12 @@ class Watched:
         self.site = replace(whole, **{"table": table, "labels": None, **changes})
 
 
-def opening(world: World, kind: str = "begin", **arrays: Any) -> Message:
-    """What begins a run at lab, or rehearses it."""
-    network = world.job.algorithm == "network"
+def opening(party: Party, kind: str = "begin", **arrays: Any) -> Message:
+    """What begins a run at a party, or rehearses it, with whatever else it is to tell."""
+    network = party.job.algorithm == "network"
     sizes = [len(own) for own in SHARES] if network else [block.shape[1] for block in BLOCKS]
-    number = 0 if kind == "begin" else -1
-    rows = {"rows": 0 if network else 30}
-    return Message(world.job.run, number, kind, {"sizes": np.array(sizes), **arrays}, rows)
+    message = federation_problems.opening(party, kind, sizes, 0 if network else 30)
+    return replace(message, arrays={**message.arrays, **arrays})
 
 
 def question(world: World) -> Message:
@@ -103,8 +114,8 @@ def test_values_are_read_after_the_charge_is_on_the_disk(name: str, tmp_path: Pa
     world = World.of(tmp_path, name)
     lab = Watched(world, "lab")
     party = Party(world.job, lab.site, world.store("lab"))
-    assert party.handle(opening(world, "rehearse")).kind == "ready"
-    assert party.handle(opening(world)).kind == "ready"
+    assert party.handle(opening(party, "rehearse")).kind == "ready"
+    assert party.handle(opening(party)).kind == "ready"
     assert (lab.opened, lab.site.opened) == ([], False)
     assert (world.charges()["lab"], len(ledger_of(world).reservations)) == (0, 1)
     assert party.handle(question(world)).kind != "refusal"
@@ -138,16 +149,18 @@ def test_rehearsals_tell_nothing_of_values_and_are_counted(tmp_path: Path) -> No
     for norm in np.linspace(0.01, 1.0, 30):
         settings = dict(world.job.settings) | {"data_norm": float(norm), "rho": 1e-6}
         party = Party(job_of("sharing, private", settings=settings), site, MemoryStore())
-        answers.add(party.handle_bytes(opening(world, "rehearse").encode()))
+        answers.add(party.handle_bytes(opening(party, "rehearse").encode()))
     assert answers == {Message("run-1", -1, "ready").encode()}
     for number in range(MOST_REHEARSALS + 2):
         kept = world.store("lab")
-        answer = Party(world.job, site, kept).handle(opening(world, "rehearse"))
+        again = Party(world.job, site, kept)
+        answer = again.handle(opening(again, "rehearse"))
         kept.close()
         assert answer.kind == ("ready" if number < MOST_REHEARSALS else "refusal")
     assert "has rehearsed run run-1 100 times" in answer.text("reason")
     (world.state("lab") / "run-1" / "rehearsals").write_text("many")
-    told = Party(world.job, site, world.store("lab")).handle(opening(world, "rehearse"))
+    party = Party(world.job, site, world.store("lab"))
+    told = party.handle(opening(party, "rehearse"))
     assert "the count of the rehearsals of run run-1 is broken" in told.text("reason")
 
 
@@ -194,10 +207,9 @@ def test_nine_jobs_that_begin_and_never_ask_cost_nothing(tmp_path: Path) -> None
     budget = BudgetAccountant(18.1, 1e-5, neighbouring="row", create=True, **more)
     for number in range(9):
         own = job_of("sharing, private", run=f"run-{number}")
-        site = Site("lab", BLOCKS[1], ids=IDS, salt="s", ledger=BudgetAccountant(**more))
+        site = site_of("lab", BLOCKS[1], ids=IDS, salt="s", ledger=BudgetAccountant(**more))
         party = Party(own, site, MemoryStore())
-        sizes = {"sizes": np.array([3, 2, 2])}
-        assert party.handle(Message(own.run, 0, "begin", sizes, {"rows": 30})).kind == "ready"
+        assert party.handle(opening(party)).kind == "ready"
         assert budget.remaining() < 18.1
         if number % 2:
             end = Message(own.run, 0, "stop", scalars={"reason": "no"})
@@ -215,12 +227,12 @@ def test_a_run_that_is_stopped_before_it_asks_is_refunded_and_burnt(
 ) -> None:
     world = World.of(tmp_path, name)
     party = Party(world.job, world.site("lab"), world.store("lab"))
-    assert party.handle(opening(world)).kind == "ready"
+    assert party.handle(opening(party)).kind == "ready"
     assert party.handle(stop(world)).kind == "stopped"
     ledger = ledger_of(world)
     assert (ledger.charges, ledger.reservations, ledger.remaining()) == ((), (), 100.0)
     told = "was stopped before lab answered anything"
-    assert told in party.handle(opening(world)).text("reason")
+    assert told in party.handle(opening(party)).text("reason")
     assert told in party.handle(question(world)).text("reason")
     party.store.close()
     with pytest.raises(Refusal, match=told):
@@ -231,7 +243,7 @@ def test_a_run_that_is_stopped_before_it_asks_is_refunded_and_burnt(
 def test_a_refund_that_was_interrupted_is_made_when_the_run_is_opened(tmp_path: Path) -> None:
     world = World.of(tmp_path, "sharing, private")
     party = Party(world.job, world.site("lab"), world.store("lab"))
-    party.handle(opening(world))
+    party.handle(opening(party))
     party.store.write("refunded", "the process was killed before it took it back\n")
     party.store.close()
     with pytest.raises(Refusal, match="was given back"):
@@ -242,29 +254,29 @@ def test_a_refund_that_was_interrupted_is_made_when_the_run_is_opened(tmp_path: 
 def test_a_stop_after_the_first_question_changes_no_charge(tmp_path: Path) -> None:
     world = World.of(tmp_path, "sharing, private")
     party = Party(world.job, world.site("lab"), world.store("lab"))
-    party.handle(opening(world))
+    party.handle(opening(party))
     party.handle(question(world))
     for number in (-1, 0, 1):
         assert party.handle(stop(world, number)).kind == "stopped"
     assert world.charges()["lab"] == 1
-    assert party.handle(question(world)).kind == "contribution"
+    assert party.handle(question(world)).kind == "masked"
 
 
 def test_a_stop_in_round_1_keeps_the_reservation_for_a_run_that_is_resumed(tmp_path: Path) -> None:
     world = World.of(tmp_path, "sharing, private")
     party = Party(world.job, world.site("lab"), world.store("lab"))
-    party.handle(opening(world))
+    party.handle(opening(party))
     assert party.handle(stop(world, 1)).kind == "stopped"
     assert len(ledger_of(world).reservations) == 1
-    assert party.handle(question(world)).kind == "contribution"
+    assert party.handle(question(world)).kind == "masked"
 
 
 def test_an_open_run_that_is_stopped_can_be_begun_again(tmp_path: Path) -> None:
     world = World.of(tmp_path, "sharing")
     party = Party(world.job, world.site("lab"), world.store("lab"))
-    party.handle(opening(world))
+    party.handle(opening(party))
     party.handle(stop(world))
-    assert party.handle(question(world)).kind == "contribution"
+    assert party.handle(question(world)).kind == "masked"
 
 
 def test_of_two_runs_on_a_budget_for_one_the_first_gets_it(tmp_path: Path) -> None:
@@ -313,12 +325,12 @@ def test_a_reservation_that_has_expired_is_tried_once_more(tmp_path: Path) -> No
         lab = Watched(world, "lab", ledger=BudgetAccountant(**more))
         lab._path = more["path"]
         party = Party(world.job, lab.site, world.store("lab"))
-        assert party.handle(opening(world)).kind == "ready"
+        assert party.handle(opening(party)).kind == "ready"
         now[0] += 25 * 3600.0
         if not fits:
             BudgetAccountant(**more).spend(1.0, label="somebody else")
         answer = party.handle(question(world))
-        assert answer.kind == ("contribution" if fits else "refusal")
+        assert answer.kind == ("masked" if fits else "refusal")
         assert lab.opened == ([1] if fits else [])
         if not fits:
             assert "does not fit" in answer.text("reason")
@@ -365,6 +377,7 @@ def two_runs(tmp_path: Path, between: Callable[[Path, Path], None]) -> Any:
 
 def _run(problem: Any, job: Job) -> Any:
     made = replace(problem, job=job)
+    sites.approve_all(job, made.site_files)
     parties, coordinator = made.make()
     try:
         return InProcessRunner(parties).run(coordinator)
@@ -440,7 +453,7 @@ def test_other_charges_under_the_same_count_are_found_out(tmp_path: Path) -> Non
     def begin(found: list[tuple[int, str]]) -> str:
         arrays = witness.witnessed("seen_ledgers", "seen_heads", found)
         party = Party(world.job, world.site("lab"), MemoryStore())
-        answer = party.handle(opening(world, "rehearse", **arrays))
+        answer = party.handle(opening(party, "rehearse", **arrays))
         return answer.text("reason") if answer.kind == "refusal" else answer.kind
 
     assert begin([told, nothing, told]) == "ready"
@@ -476,7 +489,7 @@ def test_a_lower_count_does_not_replace_what_was_seen(tmp_path: Path) -> None:
 def test_a_folder_that_was_put_back_from_before_the_charge_is_refused(tmp_path: Path) -> None:
     world = World.of(tmp_path, "sharing, private")
     party = Party(world.job, world.site("lab"), world.store("lab"))
-    party.handle(opening(world))
+    party.handle(opening(party))
     both(world.state("lab"), tmp_path / "copy")
     party.handle(question(world))
     party.store.close()
@@ -489,7 +502,7 @@ def test_a_ledger_that_was_replaced_before_the_first_question_is_missed(tmp_path
     world = World.of(tmp_path, "sharing, private")
     lab = Watched(world, "lab")
     party = Party(world.job, lab.site, world.store("lab"))
-    party.handle(opening(world))
+    party.handle(opening(party))
     world.new_ledger("lab")
     assert "does not hold what run run-1 has reserved" in party.handle(question(world)).text(
         "reason"
@@ -499,9 +512,9 @@ def test_a_ledger_that_was_replaced_before_the_first_question_is_missed(tmp_path
 
 def test_a_commit_that_was_interrupted_is_no_disagreement(tmp_path: Path) -> None:
     problem = sites.make_problem(tmp_path / "sites", "sharing")
-    [_, lab, _], coordinator = problem.make()
-    sizes = {"sizes": np.array([3, 3, 3])}
-    assert lab.handle(Message("trial", 0, "begin", sizes, {"rows": 24})).kind == "ready"
+    parties, coordinator = problem.make()
+    lab = parties[1]
+    assert lab.handle(federation_problems.opening_among(parties)).kind == "ready"
     lab.store.write("charged", lab.custody._own_label)
     ledger, state = lab.site.ledger, problem.folder / "lab" / "state"
     assert ledger is not None
@@ -513,9 +526,9 @@ def test_abort_gives_back_what_was_only_reserved(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     problem = sites.make_problem(tmp_path / "sites", "sharing")
-    [_, lab, _], _ = problem.make()
-    sizes, rows = {"sizes": np.array([3, 3, 3])}, {"rows": 24}
-    lab.handle(Message("trial", 0, "begin", sizes, rows))
+    parties, _ = problem.make()
+    lab = parties[1]
+    assert lab.handle(federation_problems.opening_among(parties)).kind == "ready"
     ledger, file = lab.site.ledger, str(problem.site_file("lab"))
     assert ledger is not None
     assert main(["federation", "status", file]) == 0
@@ -645,7 +658,7 @@ def test_what_is_counted_is_what_is_read(tmp_path: Path) -> None:
 def test_a_private_run_takes_no_width_from_the_data(tmp_path: Path) -> None:
     (tmp_path / "lab.txt").write_text("1 1:0.5 3:2\n-1 2:1\n")
     file = tmp_path / "site.toml"
-    head = "name = 'lab'\nstate = 's'\n[data]\nfile = 'lab.txt'\n"
+    head = "name = 'lab'\nstate = 's'\nallow = 'not private'\n[data]\nfile = 'lab.txt'\n"
     private = {"privacy": "row", "epsilon": 2.0, "delta": 1e-5}
 
     def width(more: str, settings: dict[str, Any]) -> int:

@@ -27,6 +27,7 @@ from dpsvm.federation.keys import PublicKey, SigningKey, introduce
 from dpsvm.federation.messages import FROM_PARTY, VERSION
 from dpsvm.federation.review import Review
 from dpsvm.federation.revocations import FILE, Revocations
+from dpsvm.federation.secure_sum import Roster, SumKey
 from dpsvm.federation.site import Site
 from dpsvm.federation.store import StoreError
 
@@ -57,9 +58,18 @@ def greet(job: Job) -> Message:
     return Message(job.run, -1, "greet", scalars={"version": VERSION, "job": job.digest})
 
 
-def rehearse(job: Job) -> Message:
+def opening(party: Party, kind: str = "rehearse") -> Message:
+    """What rehearses or begins a run at one party, whose peers have keys of their own."""
+    job, keys, signatures = party.job, [], []
+    for name in job.parties:
+        told = SumKey(name.encode().ljust(32)).introduced(job, key_of(name))
+        if name == party.site.name:
+            told = party.hello().scalars
+        keys.append(bytes.fromhex(str(told["key"])))
+        signatures.append(bytes.fromhex(str(told["signature"])))
     sizes = {"sizes": np.array(job.sizes, dtype=np.int64)}
-    return Message(job.run, -1, "rehearse", sizes, {"rows": 24})
+    arrays = {**sizes, **Roster(job, keys, signatures).arrays}
+    return Message(job.run, -1 if kind == "rehearse" else 0, kind, arrays, {"rows": 24})
 
 
 def other_terms(job: Job) -> Job:
@@ -392,9 +402,8 @@ def test_a_price_above_the_consent_is_refused_before_it_is_paid(
     approved(problem, **changes)
     party = config_of(problem).party(problem.job)
     try:
-        assert told in party.handle(rehearse(problem.job)).text("reason")
-        begin = replace(rehearse(problem.job), round=0, kind="begin")
-        assert told in party.handle(begin).text("reason")
+        assert told in party.handle(opening(party)).text("reason")
+        assert told in party.handle(opening(party, "begin")).text("reason")
     finally:
         party.store.close()
     assert problem.spent()["lab"] == 0.0
@@ -403,7 +412,7 @@ def test_a_price_above_the_consent_is_refused_before_it_is_paid(
 def answer_to_rehearsal(problem: sites.Problem) -> Message:
     party = config_of(problem).party(problem.job)
     try:
-        return party.handle(rehearse(problem.job))
+        return party.handle(opening(party))
     finally:
         party.store.close()
 
@@ -472,8 +481,10 @@ def test_the_journal_tells_what_was_asked_and_what_left(problem: sites.Problem) 
     assert told["bytes"] > 24 * 8
     assert len(told["sha256"]) == 64
     sent = [line for line in lines_of(problem, "clinic") if line["role"] == "coordinator"]
-    assert [line["sent"]["kind"] for line in sent] == kinds
-    assert all(line["to"] == list(sites.PARTIES) for line in sent)
+    opened = [(kind, [name]) for kind in kinds[1:3] for name in sites.PARTIES]  # each is told
+    others = [(kind, list(sites.PARTIES)) for kind in kinds[3:]]  # what was seen of its ledger
+    told = [(line["sent"]["kind"], line["to"]) for line in sent]
+    assert told == [("greet", list(sites.PARTIES)), *opened, *others]
     path = problem.folder / "lab" / "state" / JOURNAL
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from federation_problems import opening_among
 
 from bench.federation import federation_fuzz as fuzzing
 from bench.federation import sites
@@ -238,10 +239,11 @@ def test_damaged_messages_are_messages_or_refused() -> None:
 
 @pytest.mark.parametrize("kind", ["greet", "rehearse"])
 def test_what_comes_before_a_run_belongs_to_no_round(kind: str, tmp_path: Path) -> None:
-    [party, *_], _ = sites.make_problem(tmp_path / "sites", "sharing").make()
+    parties, _ = sites.make_problem(tmp_path / "sites", "sharing").make()
+    party = parties[0]
     terms = {"greet": {"version": 2, "job": party.job.digest}, "rehearse": {"rows": 24}}
-    sizes = {"greet": {}, "rehearse": {"sizes": np.array([3, 3, 3])}}
-    asked = [Message("trial", number, kind, sizes[kind], terms[kind]) for number in (-1, 0)]
+    arrays = {"greet": {}, "rehearse": opening_among(parties, "rehearse").arrays}
+    asked = [Message("trial", number, kind, arrays[kind], terms[kind]) for number in (-1, 0)]
     assert party.handle(asked[0]).kind == {"greet": "hello", "rehearse": "ready"}[kind]
     assert party.handle(asked[1]).text("reason") == (
         f"a {kind} belongs to no round, got one for round 0"
@@ -268,7 +270,7 @@ def test_a_party_that_cannot_go_back_to_its_snapshot_refuses_until_it_can(tmp_pa
     for _ in range(2):
         assert "this snapshot cannot be used" in party.handle(question).text("reason")
     snapshot.write_bytes(kept)
-    assert party.handle(question).kind == "contribution"
+    assert party.handle(question).kind == "masked"
 
 
 def test_a_run_folder_forgets_what_was_left_half_written(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from dpsvm.federation import (
 )
 from dpsvm.federation.nvflare_export import CONTROLLER, EXECUTOR, TASK, export
 
-JOB = Job("heart-1", "sharing", ("clinic", "lab"), "clinic", {"rounds": 3}, ids=False, sums="open")
+JOB = Job("heart-1", "sharing", ("clinic", "lab"), "clinic", {"rounds": 3}, ids=False)
 GREET = {"version": 2, "job": JOB.digest}
 
 there = find_spec("nvflare") is not None

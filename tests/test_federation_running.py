@@ -685,3 +685,19 @@ def test_a_server_that_is_gone_is_one_line_that_names_the_way_on(
         "NVIDIA FLARE: the session is closed; once that is mended, dpsvm federation nvflare run "
         f"kits {job} goes on with it"
     )
+
+
+def test_whoever_has_all_sites_is_told_what_one_of_them_keeps_from_the_others(
+    tmp_path: Path,
+) -> None:
+    world = World.of(tmp_path, "sharing")
+    parties = [Party(world.job, world.site(one), world.store(one)) for one in NAMES]
+
+    def failing(_: Message) -> Message:
+        raise RuntimeError("the disk of the lab")
+
+    parties[1]._handle = failing  # type: ignore[method-assign]
+    runner = InProcessRunner(parties)
+    turn = runner.run(Coordinator(world.job, world.site("hub"), world.store("hub")))
+    assert "disk" not in str(turn.reason)
+    assert runner.why(turn).endswith("; lab: RuntimeError: the disk of the lab")

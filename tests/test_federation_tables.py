@@ -9,19 +9,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+from federation_problems import opening_among
 from scipy import sparse
 
 from bench.federation.sites import approve_all
 from dpsvm.federation import (
     Job,
     MemoryStore,
-    Message,
     Party,
     Refusal,
     RunFolder,
     StoreError,
 )
 from dpsvm.federation.config import SiteConfig
+from dpsvm.federation.keys import introduce
 from dpsvm.federation.site import digest_of
 from dpsvm.federation.store import FolderCopy
 from dpsvm.federation.tables import Source
@@ -262,7 +263,7 @@ OPEN = "name = 'lab'\nstate = 's'\nallow = 'not private'"
 
 def job(**more: Any) -> Job:
     terms = {"run": "r", "algorithm": "sharing", "parties": ("lab",), "label_owner": "lab"}
-    return Job(**(terms | {"sums": "open"} | more))
+    return Job(**(terms | more))
 
 
 def test_paths_are_relative_to_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -306,10 +307,11 @@ def test_a_site_file_is_checked(text: str, told: str) -> None:
 
 def test_a_site_can_refuse_all_that_is_not_private() -> None:
     text = "name = 'lab'\nstate = 's'\n[data]\nfile = 'lab.csv'\nlabel = 'state'"
-    member = site(text + "\ncolumns = ['age']").site(job(ids=False), labels=False)
+    [member] = introduce([site(text + "\ncolumns = ['age']").site(job(ids=False), labels=False)])
     party = Party(job(ids=False), member, MemoryStore())
-    begin = Message("r", 0, "begin", {"sizes": np.array([1])}, {"rows": 3})
-    assert party.handle(begin).text("reason") == "lab takes part in private runs only"
+    assert (
+        party.handle(opening_among([party])).text("reason") == "lab takes part in private runs only"
+    )
     missing = r"lab takes part in private runs only, and has no \[bounds\] and no ledger"
     with pytest.raises(Refusal, match=missing):
         site(text).member(job(ids=False))
@@ -396,7 +398,8 @@ def test_new_samples_are_read_in_the_columns_of_the_model() -> None:
 def test_new_samples_of_libsvm_text_must_have_the_models_columns() -> None:
     keep_model({"weights": [0.0] * 4, "intercept": 0.0, "features": ["1", "2", "3", "4"]})
     Path("new.txt").write_text("0 1:1 6:1\n")
-    text = "name = 'lab'\nstate = 'state'\n[data]\nfile = 'lab.txt'\n{}[predict]\nfile = 'new.txt'"
+    text = OPEN.replace("'s'", "'state'") + "\n[data]\nfile = 'lab.txt'\n"
+    text += "{}[predict]\nfile = 'new.txt'"
     prediction = job(algorithm="predict", settings={"model": "old"}, ids=False)
     with pytest.raises(Refusal, match="the columns are not those of the model"):
         site(text.format("")).member(prediction)

@@ -143,7 +143,7 @@ def make_problem(
     columns: int = 3,
     private: bool = True,
     keys: bool = True,
-    sums: str = "open",
+    sums: str = "masked",
     seed: int = 0,
 ) -> Problem:
     """Write the job and the sites of a problem.

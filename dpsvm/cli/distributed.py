@@ -200,15 +200,16 @@ class DistributedCommand(ABC):
             )
             if request.model is not None:
                 save_linear(done.model, request.model)
-        if not request.quiet:
-            print("\n".join(self._lines(done)))
-            if ledger is not None:
-                left = f"{before:g} before, {ledger.remaining():g} is left"
-                print(line("ledger", f"{request.ledger}: {left}"))
-            if request.model is not None:
-                bare = request.private and done.model.privacy_guarantee_ is None
-                remark = ": no guarantee covers these weights" if bare else ""
-                print(line("model", f"{request.model}{remark}"))
+            if not request.quiet:
+                print("\n".join(self._lines(done)))
+                if ledger is not None:
+                    left = f"{before:g} before, {ledger.remaining():g} is left"
+                    print(line("ledger", f"{request.ledger}: {left}"))
+                if request.model is not None:
+                    bare = request.private and done.model.privacy_guarantee_ is None
+                    remark = ": no guarantee covers these weights" if bare else ""
+                    print(line("model", f"{request.model}{remark}"))
+            print(end="", flush=True)  # a full disk is told here
 
     def _read(self, arguments: list[str]) -> Request:
         values, operands = parse(arguments, self.flags)

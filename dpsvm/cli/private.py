@@ -87,15 +87,15 @@ def run(arguments: list[str]) -> None:
         with in_flags(ALL_PRIVATE_FLAGS), charged_fit(_NAME, charged, ledger):
             model.fit(X, y)
         save_private(model, path)
-    report = model.privacy_report_
-    if told is not None:
-        with atomic_write(told) as file:
-            file.write(dumps({"model": path, "dpsvm": __version__} | report))
-    if not values["quiet"]:
-        print("\n".join(_report_lines(report)))
-        if ledger is not None:
-            print(line("ledger", f"{charged}: {ledger.remaining():g} is left"))
-        print(line("model", path))
+        report = model.privacy_report_
+        if told is not None:
+            with atomic_write(told) as file:
+                file.write(dumps({"model": path, "dpsvm": __version__} | report))
+        if not values["quiet"]:
+            print("\n".join(_report_lines(report)))
+            if ledger is not None:
+                print(line("ledger", f"{charged}: {ledger.remaining():g} is left"))
+            print(line("model", path), flush=True)  # a full disk is told here
 
 
 def _refuse(values: Mapping[str, Any], operands: Sequence[str]) -> None:

@@ -8,13 +8,14 @@ their ledger, their answers and their snapshots on their own disks.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dpsvm.federation.coordinator import Coordinator, Turn
+from dpsvm.federation.coordinator import Coordinator
 from dpsvm.federation.in_process import InProcessRunner
 from dpsvm.federation.job import Job
 from dpsvm.federation.messages import FIELDS, Message, MessageError
 from dpsvm.federation.party import Party
 from dpsvm.federation.site import Refusal, Site
 from dpsvm.federation.store import MemoryStore, RunFolder, StoreError
+from dpsvm.federation.turn import Turn
 
 if TYPE_CHECKING:
     from dpsvm.federation.mpi import MpiRunner

@@ -166,6 +166,11 @@ class _Own:
         return Alignment(self._job.run, self._job.digest, self._settings.of, ids)
 
 
+def check_member(job: Job, place: int, site: Site, shape: Shape) -> None:
+    """Refuse a site whose ids cannot be aligned."""
+    _Own(job, site, agreement_of(job, shape).settings)
+
+
 class AlignmentMember(Member):
     """A party: the server of the label owner's question, and then a client of the common set."""
 

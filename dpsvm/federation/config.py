@@ -41,36 +41,33 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from dpsvm._renamed import SHARING, check_names
 from dpsvm.federation.alignments import FOLDER, aligned, aligned_count
-from dpsvm.federation.approving import Approving, approved
+from dpsvm.federation.approving import approved
 from dpsvm.federation.consent import WITHOUT_DATA, Clock, utc_now
 from dpsvm.federation.coordinator import Coordinator
 from dpsvm.federation.custody import COORDINATOR, PARTY
 from dpsvm.federation.job import Job, check_keys, check_name, read_toml, told_where
 from dpsvm.federation.journal import Journal
-from dpsvm.federation.models import load_model
 from dpsvm.federation.party import Party
+from dpsvm.federation.reading import Reading, require_columns
 from dpsvm.federation.site import Data, Refusal, Site, Unread
 from dpsvm.federation.store import Phase, RunFolder, Store, StoreError, no_phase
-from dpsvm.federation.tables import Counted, Source, Table
+from dpsvm.federation.tables import Source
 from dpsvm.privacy.accountant import BudgetAccountant
 
 _NOT_PRIVATE = "not private"
 
 
 @dataclass(frozen=True, kw_only=True)
-class SiteConfig(Approving):
+class SiteConfig(Reading):
     """What the file of a site says."""
 
-    source: Source | None = None
-    predict: Source | None = None
     salt: str = ""
     bounds: Mapping[str, float] = field(default_factory=dict)
     ledger: Path | None = None
@@ -222,7 +219,7 @@ class SiteConfig(Approving):
 
     def _aligning(self, job: Job) -> Site:
         """What it brings to an alignment: ids alone."""
-        counted = self._count(self._source(job, None))
+        counted = self.count(self.source_of(job))
         if counted.ids is None:
             raise Refusal(f"{self.name} has no sample ids, which run {job.run} aligns")
         return Site(
@@ -236,16 +233,16 @@ class SiteConfig(Approving):
 
     def _site(self, job: Job, model: dict[str, Any] | None, *, labels: bool, columns: bool) -> Site:
         """Its side, of which no value was read."""
-        source = self._source(job, model if columns else None)
+        source = self.source_of(job, model if columns else None)
         if columns and (job.private or self.private) and not source.has_width:
             raise Refusal(
                 f"{self.name} must give n_features or columns in its file: a private run takes no "
                 "width from the data"
             )
-        counted = aligned_count(self._count(source), job, self.state / FOLDER, self.name)
+        counted = aligned_count(self.count(source), job, self.state / FOLDER, self.name)
         names = source.names(counted, labels=labels, columns=columns)
         if columns and not source.has_width:
-            names = self._read(source, job, labels=labels, columns=True).names
+            names = self.read(source, job, labels=labels, columns=True).names
         if columns and not names:
             raise Refusal(f"{self.name} has no columns beside ids and labels")
         if job.ids and job.algorithm != "network" and counted.ids is None:
@@ -253,10 +250,10 @@ class SiteConfig(Approving):
         if job.compares_ids and counted.ids is not None and not self.salt:
             raise Refusal(f"{self.name} has no salt_file, without which ids could be guessed")
         if columns:
-            _check_names(source, names, model)
+            require_columns(source, names, model)
 
         def read() -> Data:
-            found = self._read(source, job, labels=labels, columns=columns)
+            found = self.read(source, job, labels=labels, columns=columns)
             found = aligned(found, job, self.state / FOLDER, self.name)
             return Data(found.columns, found.labels)
 
@@ -278,100 +275,6 @@ class SiteConfig(Approving):
             reason = "no such ledger; dpsvm budget create begins one, never in the place of one"
             raise StoreError(f"{reason} that was lost", self.ledger)
         return None if self.ledger is None else BudgetAccountant(path=self.ledger)
-
-    def table(
-        self, job: Job, *, labels: bool, columns: bool = True, like: dict[str, Any] | None = None
-    ) -> Table:
-        """Its samples, or those to predict; in the columns of a model, if one is given."""
-        source = self._source(job, like)
-        table = self._read(source, job, labels=labels, columns=columns)
-        _check_names(source, table.names, like)
-        return aligned(table, job, self.state / FOLDER, self.name)
-
-    def _source(self, job: Job, like: dict[str, Any] | None) -> Source:
-        """Where the samples of a job come from."""
-        predicts = job.algorithm == "predict" or (
-            job.algorithm == "align" and job.settings.get("of") == "predict"
-        )
-        source = self.predict if predicts else self.source
-        if source is None:
-            part = "[predict]" if predicts else "[data]"
-            raise Refusal(f"{self.name} has no {part}, which run {job.run} needs")
-        names = None if like is None else like.get("features")
-        if names is not None and source.is_csv:
-            source = replace(source, columns=tuple(names))
-        return source
-
-    def _count(self, source: Source) -> Counted:
-        """What is known of a file, whose lines are counted once."""
-        key = source.file, source.id, source.rows
-        if key not in self._counts:
-            self._counts[key] = source.count()
-        return self._counts[key]
-
-    def _read(self, source: Source, job: Job, *, labels: bool, columns: bool) -> Table:
-        """A table of a file; what the site's roles in a job need together is read together.
-
-        Not of a private job, whose columns are nobody's before they are paid for.
-        """
-        for kept, table in self._kept:
-            if kept == source and table.holds(labels=labels, columns=columns):
-                return table.only(labels=labels, columns=columns)
-        owns = job.algorithm != "predict" and job.label_owner in (None, self.name)
-        both = not (job.private or self.private)
-        found = source.read(
-            labels=labels or (owns and both),
-            columns=columns or (both and self.name in job.parties),
-            counted=self._counts.get((source.file, source.id, source.rows)),
-        )
-        self._kept.append((source, found))
-        return found.only(labels=labels, columns=columns)
-
-    @cached_property
-    def _kept(self) -> list[tuple[Source, Table]]:
-        return []
-
-    @cached_property
-    def _counts(self) -> dict[tuple[Any, ...], Counted]:
-        return {}
-
-    def read_whole(self, job: Job) -> None:
-        """Read labels and columns together, of a label owner that will be asked for both."""
-        if job.algorithm != "network" and self.source is not None and not job.private:
-            with suppress(ValueError):  # a coordinator may have columns that are no numbers
-                self.table(job, labels=True)
-
-    def model(
-        self, job: Job, role: str = "party", name: str = "model.json"
-    ) -> dict[str, Any] | None:
-        """What it keeps of the run that predicts, None in a job of another kind."""
-        if job.algorithm != "predict":
-            return None
-        with told_where("settings"):
-            check_keys(job.settings, {"model"}, {"model"})
-        found = self.model_if_finished(job, role, name)
-        if found is None:
-            run = job.settings["model"]
-            raise Refusal(f"{self.name} has no model of run {run}: it did not finish there")
-        return found
-
-    def model_if_finished(
-        self, job: Job, role: str = "party", name: str = "model.json"
-    ) -> dict[str, Any] | None:
-        """The same, None of a run that did not finish here."""
-        run = check_name(job.settings.get("model"), "settings: model, the run that predicts,")
-        path = self.state / role / run / name
-        return load_model(path.read_text(encoding="utf-8"), str(path)) if path.is_file() else None
-
-
-def _check_names(source: Source, names: tuple[str, ...], like: dict[str, Any] | None) -> None:
-    """Refuse columns that are not those of a model."""
-    wanted = None if like is None else like.get("features")
-    if wanted is not None and list(names) != wanted:
-        raise Refusal(
-            f"{source.file}: the columns are not those of the model; n_features and columns "
-            "of [data] say which"
-        )
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,36 +27,14 @@ from dpsvm.federation.members import (
 )
 from dpsvm.federation.messages import NOT_BEGUN, VERSION, Array, Message, MessageError
 from dpsvm.federation.models import dump_model
+from dpsvm.federation.shapes import agreed_shape
 from dpsvm.federation.site import Refusal, Site
 from dpsvm.federation.store import MemoryStore, Phase, Store, StoreError, no_phase, told_of
 from dpsvm.federation.sums import CoordinatorSums
+from dpsvm.federation.turn import Replies, Turn
 from dpsvm.privacy.noise import Noise
 from dpsvm.privacy.release import Price
 from dpsvm.privacy.stream import KEY_BYTES
-
-_LARGEST_SIZE = 2**31
-
-Replies = Mapping[str, Message | None]
-"""The answer of each party by name; None of one that gave none."""
-
-
-@dataclass(frozen=True, eq=False)
-class Turn:
-    """What a runner has to do next: move these messages, and for the last time once it is over.
-
-    >>> Turn({}, ended="stopped", reason="lab did not answer").over
-    True
-    """
-
-    messages: dict[str, Message]  # by party
-    ended: str | None = None  # "done", "checked" or "stopped"
-    reason: str | None = None
-    metrics: dict[str, Any] | None = None  # of the round that was just gathered
-
-    @property
-    def over(self) -> bool:
-        """Whether the run is."""
-        return self.ended is not None
 
 
 @dataclass
@@ -190,7 +168,7 @@ class Coordinator:
 
     def _greeted(self, hellos: Sequence[Message]) -> Turn:
         self._greeting = False
-        shape = self._agree(hellos)
+        shape = agreed_shape(self.job, self.site, hellos)
         if self._now.stage != "new":
             return self._resumed(shape, hellos)
         for party, hello in zip(self.job.parties, hellos, strict=True):
@@ -331,45 +309,6 @@ class Coordinator:
             )
             found.append(reply)
         return found
-
-    def _agree(self, hellos: Sequence[Message]) -> Shape:
-        """What the parties have in common, or a refusal that says what they have not."""
-        network, aligns = (self.job.algorithm == one for one in ("network", "align"))
-        for party, hello in zip(self.job.parties, hellos, strict=True):
-            if hello.kind != "hello" or hello.text("party") != party:
-                raise Refusal(f"{party} did not say hello in its own name")
-            if hello.whole("version") != VERSION or hello.text("job") != self.job.digest:
-                raise Refusal(f"{party} has another version of the protocol, or other terms")
-        counts = [hello.whole("rows") for hello in hellos]
-        columns = counts if aligns else [hello.whole("columns") for hello in hellos]
-        for party, sizes in zip(self.job.parties, zip(counts, columns, strict=True), strict=True):
-            if not all(1 <= size <= _LARGEST_SIZE for size in sizes):
-                raise Refusal(f"{party} says that it has {sizes[0]} rows, {sizes[1]} columns")
-        agreed = tuple(counts if network else columns)
-        if self.job.sizes not in (None, agreed):
-            raise Refusal(f"sizes of {self.job.sizes} were agreed, the parties have {agreed}")
-        if network:
-            if len(set(columns)) > 1:
-                raise Refusal(f"the nodes must have the same columns, got {columns} of them")
-            return Shape(0, tuple(counts), columns[0])
-        if aligns:
-            return Shape(self.site.rows, agreed)
-        for party, count in zip(self.job.parties, counts, strict=True):
-            if count != self.site.rows:
-                advice = ": an alignment finds those that all sites have" if self.job.ids else ""
-                told = f"{self.site.name} has {self.site.rows} rows, {party} has {count}"
-                raise Refusal(f"{told}{advice}")
-        if self.job.ids:
-            own = self.site.digest()
-            if not own:
-                raise Refusal(f"{self.site.name} has no sample ids, which this job matches rows by")
-            for party, hello in zip(self.job.parties, hellos, strict=True):
-                if hello.text("ids") != own:
-                    raise Refusal(
-                        f"the sample ids of {party} are not those of {self.site.name}, in number, "
-                        "order or salt: rows would be mixed up"
-                    )
-        return Shape(self.site.rows, tuple(columns))
 
     def _check_kinds(self, replies: Sequence[Message]) -> None:
         """Refuse what neither begins nor ends a run where it should; the lead sees to the rest."""

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 
 MEANING: Mapping[str, str] = {
     "hello": "who it is, how many rows and columns it has, the salted digest of all its ordered "
-    "sample ids, how far it is in the run, the epsilon left in its ledger, and, where that is so, "
-    "signatures of a key of this run and of its ledger",
+    "sample ids, how far it is in the run, a key for the sums of this run and its signature; of "
+    "its ledger the epsilon that is left, how many charges it holds (ledger) and the last link of "
+    "their chain (head); and as witness how many charges, and which link, it last saw of every "
+    "other site's (seen_ledgers, seen_heads)",
     "ready": "that it would begin, or has begun",
     "contribution": "a number for every row: its columns times its own weights",
     "masked": "a number for every row, its columns times its own weights, under masks which only "
@@ -17,21 +19,22 @@ MEANING: Mapping[str, str] = {
     "column when it is first taken",
     "matched": "how many sample ids it has, as points of a curve that hide them under its own key",
     "aligned": "that it has found the common samples, and how many they are",
-    "score": "a number for every new sample: its columns times its weights",
     "ended": "that it has ended the run",
     "stopped": "that it has stopped",
     "refusal": "why it does not answer, in one line",
+    "greet": "which run this is, and the digest of its terms",
+    "rehearse": "what begin tells",
+    "begin": "of all parties the numbers of rows and columns, the keys for sums with their "
+    "signatures, how many charges their ledgers hold and the last links, and what others last saw "
+    "of the ledger of the party that is told",
     "price": "a number for every row: the slope of the loss at the joint prediction",
     "query": "a number for every row, or for every number of a sketch: what the model has not "
     "explained of the labels",
     "ask": "a question for scores; in a Frank-Wolfe model with the weights of the party's columns",
     "neighbours": "the weights of a node's neighbours",
     "match": "how many sample ids the label owner has, hidden in the same way",
-    "common": "which of the hidden sample ids all sites have",
-    "greet": "the digest of the terms",
-    "rehearse": "what a begin tells, before anything is charged",
-    "begin": "how many rows there are, how many columns or rows each party has, and what the "
-    "hellos told of keys and ledgers",
+    "common": "the points of the samples that all sites have, under the label owner's key, and "
+    "all points of the party under both keys",
     "end": "that the run is over, and why",
     "stop": "that the run is given up, and why",
 }

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dpsvm.federation.coordinator import Coordinator, Turn
+from dpsvm.federation.coordinator import Coordinator
 from dpsvm.federation.messages import Message
 from dpsvm.federation.party import Party
+from dpsvm.federation.turn import Turn
 
 Watch = Callable[[dict[str, Any]], None]
 """Called with the metrics of every round."""
@@ -33,6 +34,7 @@ class InProcessRunner:
     def __init__(self, parties: list[Party], *, wire: bool = False) -> None:
         self.parties = {party.site.name: party for party in parties}
         self.wire = wire
+        self._refused: dict[str, str] = {}  # why parties refused last, in full
 
     def run(self, coordinator: Coordinator, watch: Watch | None = None) -> Turn:
         """Run to the end, or to what stops it."""
@@ -49,7 +51,15 @@ class InProcessRunner:
                 found[name] = Message.decode(party.handle_bytes(message.encode()))
             else:
                 found[name] = party.handle(message)
+            if party is not None and party.refused is not None:
+                self._refused[name] = party.refused
         return found
+
+    def why(self, turn: Turn) -> str:
+        """Why a run stopped, with what parties keep from the others: for whoever has them all."""
+        told = str(turn.reason)
+        own = [f"{name}: {one}" for name, one in self._refused.items() if one not in told]
+        return "; ".join([told, *own])
 
 
 def run_turns(

@@ -36,7 +36,7 @@ Made = TypeVar("Made")
 
 ALGORITHMS = ("sharing", "network", "frank-wolfe", "predict", "align")
 SUMS = ("masked", "open")
-_SUMMING = ("sharing", "predict")  # what needs a sum of the parties' numbers only
+SUMMING = ("sharing", "predict")  # what needs a sum of the parties' numbers only
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _LARGEST_FILE = 1 << 20
@@ -192,7 +192,7 @@ class Job:
         >>> Job("r", "sharing", ("a",), "a").masked, Job("r", "network", ("a",)).masked
         (True, False)
         """
-        return self.sums == "masked" and self.algorithm in _SUMMING
+        return self.sums == "masked" and self.algorithm in SUMMING
 
     def place(self, party: str) -> int:
         """The number of a party.

@@ -12,11 +12,11 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from dpsvm._secrets import write_secret
 from dpsvm.federation.site import Refusal, Signer, Site
 from dpsvm.federation.store import StoreError
 
@@ -131,24 +131,11 @@ def joined(*parts: str | bytes) -> bytes:
     return b"".join(len(part).to_bytes(8, "little") + part for part in whole)
 
 
-def write_secret(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file that is not there yet and that only its owner may read; nothing is replaced."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with open(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(path)
-        raise
-
-
 def read_secret(path: str | os.PathLike[str]) -> bytes:
     """The bytes of a file of a secret; refused if others may read it.
 
     >>> import tempfile
+    >>> from dpsvm._secrets import write_secret
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_secret(f"{folder}/key", b"secret")
     ...     read_secret(f"{folder}/key")

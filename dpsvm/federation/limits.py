@@ -19,6 +19,13 @@ _IN_RANGE = ("iterate", "neighbours", "query", "proposal")
 _SUMMED = ("contribution", "score")  # what sums see to themselves (:mod:`dpsvm.federation.sums`)
 
 
+class OutOfRange(Refusal):
+    """Numbers that are not sent, or not taken.
+
+    Whether a number that noise was added to is one of them is a look at it, as its answer would be.
+    """
+
+
 def require_numbers(job: Job, who: str, kind: str, arrays: Mapping[str, Array]) -> None:
     """Refuse numbers of a message that are not finite, or beyond the range that the job names.
 
@@ -27,16 +34,16 @@ def require_numbers(job: Job, who: str, kind: str, arrays: Mapping[str, Array]) 
     >>> require_numbers(job, "a", "iterate", {"weights": np.array([1.0, -11.0])})
     Traceback (most recent call last):
     ...
-    dpsvm.federation.site.Refusal: a has a number beyond the sum_range = 10 of run r
+    dpsvm.federation.limits.OutOfRange: a has a number beyond the sum_range = 10 of run r
     """
     for array in arrays.values():
         if array.dtype.kind != "f" or not array.size or kind in _SUMMED:
             continue
         largest = float(max(-array.min(), array.max()))
         if not math.isfinite(largest):
-            raise Refusal(f"{who} has a number that is not finite")
+            raise OutOfRange(f"{who} has a number that is not finite")
         if kind in _IN_RANGE and largest > job.sum_range:
-            raise Refusal(
+            raise OutOfRange(
                 f"{who} has a number beyond the sum_range = {job.sum_range:g} of run {job.run}"
             )
 

@@ -22,7 +22,7 @@ from functools import partial
 from typing import Any
 
 from dpsvm.federation.config import SiteConfig
-from dpsvm.federation.coordinator import Coordinator, Turn
+from dpsvm.federation.coordinator import Coordinator
 from dpsvm.federation.frames import LARGEST
 from dpsvm.federation.in_process import Watch, run_turns
 from dpsvm.federation.job import Job
@@ -30,6 +30,7 @@ from dpsvm.federation.messages import NOT_BEGUN, Message, decoded_answer, refuse
 from dpsvm.federation.party import Party
 from dpsvm.federation.site import Refusal
 from dpsvm.federation.store import Phase, StoreError, no_phase, told_of
+from dpsvm.federation.turn import Turn
 from dpsvm.privacy.minimiser import CertificateError
 
 Handle = Callable[[bytes], bytes]

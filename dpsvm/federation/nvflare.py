@@ -33,7 +33,6 @@ from nvflare.apis.shareable import Shareable, make_reply
 from nvflare.widgets.info_collector import InfoCollector
 
 from dpsvm.federation.config import SiteConfig
-from dpsvm.federation.coordinator import Turn
 from dpsvm.federation.in_process import run_turns
 from dpsvm.federation.job import Job, check_keys, read_toml, told_where
 from dpsvm.federation.messages import Message, decoded_answer, refused_bytes
@@ -41,6 +40,7 @@ from dpsvm.federation.nvflare_export import POINTER, STATS, TASK, TERMS
 from dpsvm.federation.party import Party
 from dpsvm.federation.site import Refusal
 from dpsvm.federation.store import StoreError, told_of
+from dpsvm.federation.turn import Turn
 
 _MESSAGE = "message"  # the key of the bytes
 _LOOK = 0.2  # seconds between looks at what does not wake us

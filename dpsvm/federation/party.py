@@ -14,7 +14,7 @@ from dpsvm.federation.custody import PARTY, Custody
 from dpsvm.federation.fixed_point import Sum
 from dpsvm.federation.job import Job
 from dpsvm.federation.journal import Journal
-from dpsvm.federation.limits import require_numbers
+from dpsvm.federation.limits import OutOfRange, require_numbers
 from dpsvm.federation.members import (
     Content,
     Member,
@@ -25,6 +25,7 @@ from dpsvm.federation.members import (
 )
 from dpsvm.federation.messages import NOT_BEGUN, VERSION, Array, Message, Scalar, refusal
 from dpsvm.federation.models import dump_model
+from dpsvm.federation.shapes import require_terms, shape_told
 from dpsvm.federation.site import Refusal, Site
 from dpsvm.federation.store import Phase, Store, StoreError, no_phase, told_of
 from dpsvm.federation.sums import PartySums
@@ -41,6 +42,7 @@ class _Progress:
     roster: dict[str, Array] = field(default_factory=dict)  # sum keys of all parties
     held: int = NOT_BEGUN  # the last round it has answered
     asked: str = ""  # digest of the question of that round
+    heard: str = ""  # digest of all that the parties were asked together, up to that round
     reply: Content | None = None
     member: Member | None = None  # once the run is charged
     reserved: str = ""  # in the ledger, until it is charged
@@ -53,11 +55,12 @@ class Party:
 
     A run is a sequence of rounds: 0 begins it, the last ends it. An answer is computed once, kept
     together with all that it depends on, and only then sent: who asks again gets the same bytes,
-    who asks something else in its place, or a round out of turn, is refused. Round 0 reserves what
-    the run costs and looks at no data. The first question of round 1 charges it, on the disk, and
-    only then are the data opened and is anything computed of them, an error included. What is
-    stopped before that is refunded, and never begun again. What is only added up leaves it masked,
-    unless the terms say that sums are open.
+    who asks something else in its place, or a round out of turn, is refused. So is who asks
+    something else after an answer that was out of range: that it was depends on data. Round 0
+    reserves what the run costs and looks at no data. The first question of round 1 charges it, on
+    the disk, and only then are the data opened and is anything computed of them, an error included.
+    What is stopped before that is refunded, and never begun again. What is only added up leaves it
+    masked, unless the terms say that sums are open.
 
     What is kept and what is charged must fit together. A charge without its snapshot, a snapshot
     without its charge, a run without its noise key, other data or an uncertified result are
@@ -147,6 +150,10 @@ class Party:
         except CertificateError as error:
             self.refused = told = str(error)
             self._close(told)
+        except OutOfRange as error:
+            self.refused = told = str(error)
+            if self._halfway and self.price is not None:  # its own, of a round that is paid for
+                self._close(told)
         except ValueError as error:
             self.refused, told = str(error), told_of(error)
         except OSError as error:
@@ -196,7 +203,7 @@ class Party:
         self._stream = self.custody.stream(begun=True)
         self.price = rehearse_member(self.job, self.place, self.site, shape)
         self.sums.use(kept["roster"])
-        own = ("held", "asked", "ended", "closed", "reserved", "roster")
+        own = ("held", "asked", "heard", "ended", "closed", "reserved", "roster")
         reply = Content(*kept["reply"])
         now = _Progress(shape=shape, reply=reply, **{name: kept[name] for name in own})
         if now.held > 0:
@@ -222,7 +229,7 @@ class Party:
                 f"a {message.kind} belongs to no round, got one for round {message.round}"
             )
         if message.kind == "greet":
-            self._check_terms(message)
+            require_terms(self.job, self.site, message)
             return self.hello()
         if message.kind == "stop":
             self.stopped = message.text("reason")
@@ -260,9 +267,7 @@ class Party:
         )
         self._halfway = True
         self._phase("before draw")
-        self._asked, self._question = asked, f"{message.round} {asked}"
         content = act(message)
-        require_numbers(self.job, f"the answer of {self.site.name}", content.kind, content.arrays)
         self._phase("after draw")
         reply = Message(self.job.run, message.round, *content)
         now.held, now.asked, now.reply = message.round, asked, content
@@ -276,7 +281,9 @@ class Party:
         price = self._priced(message)
         self._stream = self.custody.stream(begun=bool(self.custody.charges))
         now = self._now
-        now.shape, now.roster = self._shape_of(message), roster
+        now.shape, now.roster = shape_told(self.job, self.site, message), roster
+        sizes = {"sizes": message.arrays["sizes"]}
+        now.heard = _digest(Message(message.run, 0, "begin", sizes, message.scalars))
         self.store.save(self.snapshot(), self._phase)  # a charge without a snapshot is a lost run
         self._phase("before reserve")
         now.reserved = self.custody.reserve(price, rounds_of(self.job, now.shape))
@@ -298,13 +305,14 @@ class Party:
 
     def _answer(self, message: Message) -> Content:
         member = self._paid()
-        self._stream.seek(self._question)
-        common = member.common(message)
+        now = self._now
+        now.heard = _digest(member.common(message), now.heard)
+        self._stream.seek(f"{message.round} {now.heard} {_digest(message)}")
         found = member.answer(message)
         if not isinstance(found, Sum):
+            require_numbers(self.job, f"the answer of {self.site.name}", found.kind, found.arrays)
             return found
-        asked = self._asked if common is message else _digest(common)
-        return self.sums.content(found, message.round, asked)
+        return self.sums.content(found, message.round, now.heard)
 
     def _end(self, message: Message) -> Content:
         model = self._paid().close(message)
@@ -323,38 +331,9 @@ class Party:
             self._halfway = True  # whatever comes next is refused
             self.custody.refund(str(self.stopped))
 
-    def _check_terms(self, message: Message) -> None:
-        if message.whole("version") != VERSION:
-            raise Refusal(
-                f"{self.site.name} speaks version {VERSION} of the protocol, the coordinator "
-                f"version {message.whole('version')}"
-            )
-        if message.text("job") != self.job.digest:
-            raise Refusal(
-                f"{self.site.name} was given other terms for run {self.job.run} than the "
-                "coordinator"
-            )
-
-    def _shape_of(self, message: Message) -> Shape:
-        sizes = tuple(int(size) for size in message.arrays["sizes"])
-        if len(sizes) != len(self.job.parties) or min(sizes) < 1:
-            raise Refusal(f"{len(self.job.parties)} sizes from 1 on are needed, got {sizes}")
-        if self.job.sizes not in (None, sizes):
-            raise Refusal(f"the sizes of the parties were agreed to be {self.job.sizes}")
-        rows, network = message.whole("rows"), self.job.algorithm == "network"
-        own = (0, self.site.rows) if network else (self.site.rows, self.site.columns)
-        if self.job.algorithm == "align":
-            own = (rows, self.site.rows)  # the label owner has others
-        if (rows, sizes[self.place]) != own:
-            raise Refusal(
-                f"{self.site.name} has {self.site.rows} rows and {self.site.columns} columns, and "
-                "the coordinator thinks otherwise"
-            )
-        return Shape(rows, sizes, self.site.columns if network else 0)
-
     def _priced(self, message: Message) -> Price | None:
         """What a run of these sizes costs; all that is refused without a look at the data is."""
-        shape = self._shape_of(message)
+        shape = shape_told(self.job, self.site, message)
         self.price = rehearse_member(self.job, self.place, self.site, shape)
         self.custody.check(self.price)
         witness.require_witnessed(self.site, self.job.parties, message)
@@ -366,5 +345,6 @@ class Party:
         return self.custody.opened(lambda: make_member(*own, noise))
 
 
-def _digest(message: Message) -> str:
-    return hashlib.sha256(message.encode()).hexdigest()
+def _digest(message: Message, before: str = "") -> str:
+    """Of a message, and of those before it."""
+    return hashlib.sha256(before.encode() + message.encode()).hexdigest()

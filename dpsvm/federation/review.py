@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import json
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -26,9 +25,10 @@ from dpsvm.federation.facts import (
     SKETCHES,
     UNSIGNED,
 )
-from dpsvm.federation.job import Job
-from dpsvm.federation.members import Shape, agreement_of, settings_of_job
+from dpsvm.federation.job import SUMMING, Job
+from dpsvm.federation.members import Shape, settings_of_job
 from dpsvm.federation.messages import FIELDS
+from dpsvm.federation.noise_told import agreed_quietly, noise_told
 from dpsvm.federation.site import Refusal
 from dpsvm.federation.tables import Source
 
@@ -37,12 +37,11 @@ _LONGEST = 1 << 20  # characters of a line of names
 Told = tuple[str, str]
 """What it is about, and what is to be known."""
 
-_SUMMED = ("sharing", "predict")
 _ANSWERS = {
     "sharing": "contribution",
     "network": "iterate",
     "frank-wolfe": "proposal",
-    "predict": "score",
+    "predict": "contribution",
     "align": "matched",
 }
 _ASKS = {
@@ -141,20 +140,20 @@ class Review:
             yield "leaves once", _of("hello")
             yield "passed on", PASSED_ON
             yield "leaves each round", f"{_of(self._answer())}; {self._masks()}"
+            if self.of_ids:
+                yield "", f"and last {_of('aligned')}"
             yield "how often", f"in at most {rounds} rounds{self._amount(rounds)}"
-            kinds = ["ready", *["aligned"] * self.of_ids, "ended", "stopped", "refusal"]
-            yield "leaves besides", "; ".join(map(_of, kinds))
+            yield "leaves besides", "; ".join(map(_of, ("ready", "ended", "stopped", "refusal")))
         if self.coordinates:
-            yield "sent as coordinator", f"{_of(_ASKS[self.job.algorithm])}; in each round"
-            kinds = ["greet", "rehearse", "begin", *["common"] * self.of_ids, "end", "stop"]
-            yield "sent besides", "; ".join(map(_of, kinds))
+            yield "sent once", f"as the coordinator: {_of('begin')}"
+            asks = ("match", "common") if self.of_ids else (_ASKS[self.job.algorithm],)
+            told = "; then ".join(map(_of, asks))
+            yield "sent as coordinator", told if self.of_ids else f"{told}; in each round"
+            yield "sent besides", "; ".join(map(_of, ("greet", "rehearse", "end", "stop")))
 
     def _answer(self) -> str:
         """The kind of what it answers with."""
-        if self.job.algorithm in _SUMMED and self.job.sums == "masked" and "masked" in FIELDS:
-            return "masked"
-        kind = _ANSWERS[self.job.algorithm]
-        return kind if kind in FIELDS else "contribution"
+        return "masked" if self.job.masked else _ANSWERS[self.job.algorithm]
 
     def _receiver(self) -> str:
         if self.job.algorithm == "network":
@@ -172,14 +171,14 @@ class Review:
     def _masks(self) -> str:
         if self.of_ids:
             return "no id leaves, and no hash of one that guesses could be tried against"
-        if self.job.algorithm not in _SUMMED:
+        if self.job.algorithm not in SUMMING:
             return "the coordinator sees what each party sends"
         if self.job.sums == "open":
             return "the coordinator sees the numbers of each party"
         return "masked, so that the coordinator learns the sum over the parties and no part of it"
 
     def _amount(self, rounds: int) -> str:
-        if self.job.algorithm in _SUMMED:
+        if self.job.algorithm in SUMMING:
             if self.rows is None:
                 return ": a number for each row in each"
             told = f": {self.rows} numbers in each, {self.rows * rounds} in all"
@@ -198,13 +197,10 @@ class Review:
         guarantee = None if agreed is None or agreed.price is None else agreed.price.guarantee
         yield "guarantee", (f"epsilon = {self.epsilon:g}" if guarantee is None else str(guarantee))
         if agreed is None:
-            yield "noise", "depends on sizes that are not known: --rows and --columns tell them"
+            sizes = "depends on sizes that are not known: --rows and --columns tell them"
+            yield "expected noise", sizes
         else:
-            yield "noise", self._noise(agreed.calibration.figures)
-            whole = agreed.calibration.figures.get("whole_record")
-            if whole is not None:
-                text = f"of a person who has a row at every party: epsilon = {whole:.4g}"
-                yield "all parties together", text
+            yield from noise_told(self.job, agreed)
         bounds = ", ".join(f"{name} = {value:g}" for name, value in self.site.bounds.items())
         yield (
             "bounds",
@@ -214,28 +210,6 @@ class Review:
             ),
         )
 
-    def _noise(self, figures: dict[str, Any]) -> str:
-        settings = self.job.settings
-        if self.job.algorithm == "sharing":
-            scale = max(figures["noise_scales"])
-            told = f"a standard deviation of {scale:.4g} on every number that is sent"
-            if figures["mode"] == "row":
-                size = float(settings["data_norm"]) * float(settings["radius"])
-                told += f"; the numbers themselves are at most data_norm x radius = {size:.4g}"
-            return told
-        if self.job.algorithm == "network":
-            scales = [max(row) for row in figures["output_scales"]]
-            told = f"at most {max(scales):.4g} on the weights of an update"
-            if figures["alphas"] is not None:
-                least = min(min(row) for row in figures["alphas"])
-                told += f", and a linear term of a size up to {1.0 / least:.4g} within each"
-            return f"{told}; weights are for rows of a norm of at most 1"
-        return (
-            f"a standard deviation of {figures['sketch_noise']:.4g} on every number of a sketch, "
-            f"of which a record moves {figures['sketch_sensitivity']:.4g} at most; entries are at "
-            f"most entry_bound = {float(settings['entry_bound']):g}"
-        )
-
     def _inferred(self) -> Iterator[Told]:
         label = "what can be inferred"
         if self.private:
@@ -243,7 +217,7 @@ class Review:
             yield from self._of_labels()
             return
         yield label, self._open_words()
-        if self.job.algorithm in _SUMMED:
+        if self.job.algorithm in SUMMING:
             yield "", self._parts_words()
         yield from self._of_labels()
 
@@ -290,9 +264,7 @@ class Review:
             shape = None if needs else Shape(rows or 1, sizes)
         if shape is None:
             return None
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return agreement_of(self.job, shape)
+        return agreed_quietly(self.job, shape)
 
 
 def width_of(source: Source | None) -> int | None:

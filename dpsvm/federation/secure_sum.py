@@ -6,10 +6,11 @@ all of them on, the roster, and every party checks them with the sites' keys tha
 So a coordinator cannot put keys of its own in the place of theirs.
 
 In a round, parties i < j derive from their X25519 secret, by HKDF-SHA256, a key that depends on the
-job, the roster, the round, the question and both names, and from that key words by AES-256 in
-counter mode. Party i adds them to its words and j subtracts them. One question of a round has one
-answer, kept before it is sent and given again as it is: a mask is used once. Who was asked
-something else has other masks, which then do not cancel.
+job, the roster, the round, all questions up to this one and both names, and from that key words by
+AES-256 in counter mode. Party i adds them to its words and j subtracts them. One question of a
+round has one answer, kept before it is sent and given again as it is: a mask is used once. Who was
+asked something else, now or before, has other masks, which do not cancel any more: else sums of the
+same question after different ones would tell the parties apart.
 
 A coordinator that keeps to the protocol learns nothing of the words of two or more honest parties
 but the sum of these, as long as X25519, HKDF and AES hold. It learns that sum exactly. Of two
@@ -129,12 +130,18 @@ class Masks:
         self._secrets: dict[int, bytes] = {}
 
     def hide(self, words: Words, number: int, question: str, *, wide: bool) -> Words:
-        """Words with the masks of a round; question : digest of what all parties were asked."""
+        """Words with the masks of a round; question : digest of all that they were asked."""
         for other in range(len(self.roster.keys)):
             if other != self.place:
                 add = FixedPoint.added if self.place < other else FixedPoint.subtracted
                 words = add(words, self.shared(other, number, question, len(words)), wide=wide)
         return words
+
+    def agree(self) -> None:
+        """Make the secrets that this party has with all others, or refuse a key that has none."""
+        for other in range(len(self.roster.keys)):
+            if other != self.place:
+                self._secret(other)
 
     def shared(self, other: int, number: int, question: str, count: int) -> Words:
         """So many words that only this party and another can know."""

@@ -17,6 +17,7 @@ from typing import Any
 from dpsvm._locks import LockedError, lock
 from dpsvm._streams import atomic_write, sync_folder
 from dpsvm.federation.frames import FrameError, freeze, thaw
+from dpsvm.privacy.ledger import LedgerError
 from dpsvm.privacy.stream import KEY_BYTES
 
 Phase = Callable[[str], None]
@@ -59,6 +60,8 @@ def told_of(error: Exception) -> str:
     >>> told_of(StoreError("another process has this run", Path("state")))
     'another process has this run'
     """
+    if isinstance(error, LedgerError):
+        return "a ledger cannot be used, and its site knows why"
     return error.reason if isinstance(error, StoreError) else str(error)
 
 

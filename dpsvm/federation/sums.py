@@ -4,7 +4,8 @@ Members make a :class:`~dpsvm.federation.fixed_point.Sum`, and leads take one; w
 between them is here. Both ways a number that is not finite or is out of its range is never sent:
 its own site refuses. In the open the coordinator looks again, and names who has sent one. Of masked
 words it sees the sum only, and a sum that is out of range names nobody. In a private run the
-numbers are those that noise was added to, and that one of them was refused tells no more than they.
+numbers are those that noise was added to, and that one of them was refused tells no more than they:
+a party that is paid for refuses once, and then answers nothing more.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 
 from dpsvm.federation.fixed_point import FixedPoint, Sum
 from dpsvm.federation.job import Job
+from dpsvm.federation.limits import OutOfRange
 from dpsvm.federation.members import Content
 from dpsvm.federation.messages import Array, Message, Scalar
 from dpsvm.federation.secure_sum import Masks, Roster, SumKey
@@ -35,7 +37,7 @@ class PartySums:
     >>> sums.content(Sum(np.array([2.5])), 1, "")
     Traceback (most recent call last):
     ...
-    dpsvm.federation.site.Refusal: a number of lab is not finite or above sum_range = 2
+    dpsvm.federation.limits.OutOfRange: a number of lab is not finite or above sum_range = 2
     """
 
     def __init__(self, job: Job, site: Site, store: Store) -> None:
@@ -64,9 +66,10 @@ class PartySums:
             return {}
         roster = Roster.of_arrays(self.job, arrays)
         roster.verify(self.site.name, self.site.known)
-        own = self._sum_key(begun=begun).public
-        if roster.keys[self.job.place(self.site.name)] != own:
+        own, place = self._sum_key(begun=begun), self.job.place(self.site.name)
+        if roster.keys[place] != own.public:
             raise Refusal(f"the sum key of {self.site.name} is another than the one passed on")
+        Masks(place, own, roster).agree()
         return roster.arrays
 
     def use(self, roster: Mapping[str, Array]) -> None:
@@ -79,9 +82,9 @@ class PartySums:
             )
 
     def content(self, part: Sum, number: int, question: str) -> Content:
-        """The answer of a round; question : digest of what all parties were asked."""
+        """The answer of a round; question : digest of all that the parties were asked so far."""
         if not part.fits(self.job.sum_range):
-            raise Refusal(
+            raise OutOfRange(
                 f"a number of {self.site.name} is not finite or above sum_range = "
                 f"{self.job.sum_range:g}"
             )

@@ -183,6 +183,10 @@ class Source:
                     f"{self.file}: columns of LIBSVM text are pairs [first, last] from 1 {limit}, "
                     f"got {pair!r}"
                 )
+        if sum(last - first + 1 for first, last in self.columns or ()) > _WIDEST:
+            raise ValueError(
+                f"{self.file}: more than {_WIDEST} columns, got {list(self.columns or ())!r}"
+            )
         if self.columns is None:
             return np.arange(found if width is None else width)
         places = np.concatenate([np.arange(a - 1, b) for a, b in self.columns])

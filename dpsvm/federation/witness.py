@@ -22,6 +22,7 @@ from dpsvm.federation.store import StoreError, make_folder
 
 _WORDS, _HEX = 4, 64
 _LARGEST = 1 << 22
+_MOST = 1 << 32  # charges, more than a ledger can hold
 
 FILE = "witness.json"
 """Where it is kept, in the state folder."""
@@ -63,7 +64,7 @@ def witnessed(counts: str, heads: str, found: Sequence[tuple[int, str]]) -> dict
 
 def head_told(count: int, head: str) -> tuple[int, str]:
     """What another has told of its ledger, if it can be that."""
-    if count < 0 or len(head) not in (0, _HEX) or set(head) - set("0123456789abcdef"):
+    if not 0 <= count <= _MOST or len(head) not in (0, _HEX) or set(head) - set("0123456789abcdef"):
         raise Refusal(f"a count and a link of a ledger are awaited, got {count}, {head!r:.80}")
     return count, head
 
@@ -72,8 +73,10 @@ def told(counts: Array | None, heads: Array | None, size: int) -> list[tuple[int
     """The same back, of so many sites; nothing seen where there are none."""
     if counts is None or heads is None:
         return [(0, "")] * size
-    if counts.shape != (size,) or heads.shape != (size, _WORDS) or np.any(counts < 0):
+    if counts.shape != (size,) or heads.shape != (size, _WORDS):
         raise Refusal(f"the ledgers of {size} sites are awaited, got {counts.shape}, {heads.shape}")
+    if np.any((counts < 0) | (counts > _MOST)):
+        raise Refusal(f"no ledger has so many charges: {counts.tolist()!r:.80}")
     words = [np.ascontiguousarray(one, dtype="<i8").tobytes().hex() for one in heads]
     return [
         (int(count), "" if not int(word, 16) else word)
@@ -104,6 +107,7 @@ def opening(place: int, all_told: Sequence[Told]) -> dict[str, Array]:
 def require_witnessed(site: Site, names: Sequence[str], message: Message) -> None:
     """Refuse a ledger of which somebody saw more than it holds, or something else."""
     arrays = message.arrays
+    told(arrays.get("ledgers"), arrays.get("heads"), len(names))  # what is kept once it is paid
     found = told(arrays.get("seen_ledgers"), arrays.get("seen_heads"), len(names))
     if site.ledger is None:
         return
@@ -152,6 +156,6 @@ def _load(site: Site) -> dict[str, tuple[int, str]]:
 
 
 def _entry(count: int, head: str) -> tuple[int, str]:
-    if type(count) is not int or not 0 <= count < 2**62 or len(bytes.fromhex(head)) * 2 != _HEX:
+    if type(count) is not int or not 0 <= count <= _MOST or len(bytes.fromhex(head)) * 2 != _HEX:
         raise ValueError(f"not an entry: {count!r:.80}, {head!r:.80}")
     return count, head

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from dpsvm.privacy.accounting import Approximate, Event, Pure
 from dpsvm.privacy.guarantee import Guarantee
@@ -322,6 +322,8 @@ class BudgetAccountant:
 
 def _event(event: Event | float, delta: float) -> Event:
     if isinstance(event, Event):
+        if type(event) not in get_args(Event):  # it could not be read back
+            raise ValueError(f"a charge must be an event itself, of no subclass, got {event!r}")
         if delta:
             raise ValueError(f"delta = {delta!r} belongs to an epsilon, not to {event!r}")
         return event

@@ -29,8 +29,9 @@ or a smaller mu. The formulas themselves are evaluated in floating point.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ from numpy.typing import ArrayLike
 from scipy.special import log_ndtr
 
 from dpsvm._arrays import Array
-from dpsvm.constraints import check_positive
+from dpsvm.constraints import check_positive, shown
 from dpsvm.privacy.guarantee import check_delta, check_epsilon
 from dpsvm.privacy.rounding import RANGE
 
@@ -157,11 +158,12 @@ class Folded:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mu", _mu(self.mu))
-        if not 0 <= self.offset < math.inf:
-            raise ValueError(f"offset must be a finite number from 0 on, got {self.offset!r}")
+        object.__setattr__(self, "offset", check_positive(self.offset, "offset", zero=True))
         for name in ("choices", "parts"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)!r}")
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= value < 2**63:
+                raise ValueError(f"{name} must be a whole number from 1 on, got {shown(value)}")
+            object.__setattr__(self, name, int(value))
 
     def rdp(self, orders: ArrayLike) -> Array:
         """Renyi divergences, from the moments of a folded normal variable."""
@@ -232,14 +234,14 @@ def bounds_on_epsilon(events: Sequence[Event], delta: float) -> dict[str, float]
     if not 0 <= delta < 1:
         raise ValueError(f"delta must be a number from 0 to 1, got {delta!r}")
     spare = delta - math.fsum(event.delta for event in events if isinstance(event, Approximate))
-    added = math.fsum(e.epsilon for e in events if isinstance(e, Pure | Approximate))
+    added = _added(e.epsilon for e in events if isinstance(e, Pure | Approximate))
     noisy = [event for event in events if not isinstance(event, Pure | Approximate)]
     if spare < -1e-12 * delta:
         return {"basic": math.inf}
     spare = max(spare, 0.0)
     share = spare / len(noisy) if noisy else 0.0
     price = {event: _alone(event, share) for event in set(noisy)}  # equal charges cost the same
-    bounds = {"basic": math.fsum([added, *(price[event] for event in noisy)])}
+    bounds = {"basic": _added([added, *(price[event] for event in noisy)])}
     if events and spare > 0:
         bounds["renyi"] = min(
             _by_renyi(
@@ -286,7 +288,7 @@ def epsilon_at_order(events: Sequence[Event], delta: float, order: float) -> flo
         return math.inf
     if not others:
         return 0.0
-    total = math.fsum(float(event.rdp([order])[0]) for event in others)
+    total = _added(float(event.rdp([order])[0]) for event in others)
     return rdp_to_epsilon([order], [total], delta / 2)
 
 
@@ -379,6 +381,13 @@ def calibrate(events_of: Callable[[float], Sequence[Event]], epsilon: float, del
     return least(holds, too_little, enough, digits=12)
 
 
+def _added(values: Iterable[float]) -> float:
+    try:
+        return math.fsum(values)
+    except OverflowError:
+        return math.inf
+
+
 def _alone(event: Gaussian | ZCdp | Folded | Rdp, delta: float) -> float:
     """What one release costs at delta."""
     if isinstance(event, Gaussian):
@@ -399,7 +408,7 @@ def _as_one(events: Sequence[Gaussian | Folded]) -> tuple[float, float, float]:
     folded = [event for event in events if isinstance(event, Folded)]
     mus = [event.mu for event in events if isinstance(event, Gaussian)]
     mus += [event.mu * math.sqrt(event.parts) for event in folded]
-    offset = math.fsum(event.parts * event.offset for event in folded)
+    offset = _added(event.parts * event.offset for event in folded)
     choices = math.fsum(event.parts * math.log(event.choices) for event in folded)
     return math.hypot(*mus), offset, choices
 

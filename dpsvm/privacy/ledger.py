@@ -36,6 +36,10 @@ class BudgetError(ValueError):
     """A charge that the budget does not cover; nothing was charged, nothing may be released."""
 
 
+class LedgerError(ValueError):
+    """A ledger file that cannot be used; the text names it, and may quote what it holds."""
+
+
 @dataclass(frozen=True)
 class Charge:
     """One line of a ledger.
@@ -210,7 +214,11 @@ def at(now: float) -> str:
     >>> at(0.5)
     '1970-01-01T00:00:00Z'
     """
-    return datetime.fromtimestamp(math.floor(now), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    try:
+        time = datetime.fromtimestamp(math.floor(now), UTC)
+    except (ValueError, OverflowError, OSError):
+        raise ValueError(f"a ledger knows the years 1 to 9999, got {now!r} seconds") from None
+    return f"{time.replace(tzinfo=None).isoformat()}Z"  # strftime writes the year 1 as 1
 
 
 def seconds(time: str) -> float:

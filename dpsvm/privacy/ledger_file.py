@@ -12,8 +12,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dpsvm._locks import lock
+from dpsvm._secrets import write_secret
 from dpsvm._streams import atomic_write, sync_folder
-from dpsvm.privacy.ledger import BudgetError, Ledger
+from dpsvm.privacy.ledger import BudgetError, Ledger, LedgerError
 from dpsvm.privacy.ledger_text import BEFORE, KEY_BYTES, links, parsed, require_unchanged, written
 
 ELSEWHERE = (
@@ -73,17 +74,16 @@ class LedgerFile:
 
     def begin(self, ledger: Ledger) -> None:
         """Write a new ledger and its key; neither may be there."""
+        self._require_free()  # or a lock would be left beside what is no ledger
         with self._locked():
-            if self.path.exists():
-                raise FileExistsError(
-                    f"{self.path}: there is a ledger already; open it without create"
-                )
+            self._require_free()
             self._write_first(ledger)
 
     def adopt(self) -> None:
         """Make a ledger of version 1 one of this version, as it is."""
         self._version_1()  # or a lock would be left beside what is no ledger
         with self._locked():
+            self._require_one_name()
             self._write_first(self._version_1())
 
     def read(self) -> Ledger:
@@ -98,12 +98,19 @@ class LedgerFile:
         """Change it, on the disk before this returns."""
         with self._locked():
             ledger, key = self._read()
-            if os.stat(self.path).st_nlink > 1:  # replacing one of its names would fork the budget
-                raise BudgetError(f"{self.path}: a ledger file must have one name, not hard links")
+            self._require_one_name()
             if (changed := change(ledger)) is not ledger:
                 self._write(written(changed, key))
             else:  # whoever wrote it may have been killed before this
                 sync_folder(self.path.parent)
+
+    def _require_free(self) -> None:
+        if self.path.exists():
+            raise FileExistsError(f"{self.path}: there is a ledger already; open it without create")
+
+    def _require_one_name(self) -> None:
+        if os.stat(self.path).st_nlink > 1:  # replacing one of them would fork the budget
+            raise BudgetError(f"{self.path}: a ledger file must have one name, not hard links")
 
     def _version_1(self) -> Ledger:
         return parsed(_bytes(self.path, _LARGEST), str(self.path), BEFORE)
@@ -115,6 +122,12 @@ class LedgerFile:
             return self._read()
 
     def _read(self) -> tuple[Ledger, bytes]:
+        try:
+            return self._checked()
+        except ValueError as error:
+            raise LedgerError(str(error)) from error
+
+    def _checked(self) -> tuple[Ledger, bytes]:
         try:
             text = _bytes(self.path, _LARGEST)
         except FileNotFoundError:
@@ -145,7 +158,7 @@ class LedgerFile:
         key = secrets.token_bytes(KEY_BYTES)
         text = written(ledger, key)
         try:
-            file = open(self.key_path, "xb", opener=_for_owner)  # noqa: SIM115
+            write_secret(self.key_path, key)
         except FileExistsError:
             raise FileExistsError(
                 f"{self.key_path}: there is a key already, so there was a ledger here: put that "
@@ -153,10 +166,6 @@ class LedgerFile:
                 "may be removed"
             ) from None
         try:
-            with file:
-                file.write(key)
-                file.flush()
-                os.fsync(file.fileno())
             sync_folder(self.path.parent)
             self._write(text)
         except BaseException:
@@ -197,7 +206,3 @@ def _bytes(path: Path, most: int, *, secret: bool = False) -> bytes:
     if len(found) > most and not secret:
         raise ValueError(f"{path}: not a privacy ledger: it has more than {most} bytes")
     return found
-
-
-def _for_owner(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)

@@ -45,6 +45,7 @@ BOUNDS = ("tight", "paper")
 
 NEIGHBOURS = "replace"
 _ROUNDINGS = 16 * 2.0**-53  # of a gradient, in units of its largest term
+_CARRIED = 4.0  # what earlier updates' noise can make of one's: 3.9 times at most was measured
 _EXACT = (
     "minimisers are certified to a gradient norm of {tol:g}, and what is left of their error is "
     "covered: {how}. Proved for real numbers; the gaps between floats and the time a fit takes "
@@ -154,7 +155,8 @@ class Calibration:
         """Refuse a tolerance that rounding alone puts out of reach; public numbers only."""
         pulls = self.terms.curvatures[:, node]
         if self.alphas is not None:
-            pulls = np.maximum(pulls, dimension / self.alphas[:, node])
+            carried = min(1.25 * self.terms.updates, _CARRIED)
+            pulls = np.maximum(pulls, carried * dimension / self.alphas[:, node])
         floor = _ROUNDINGS * float(pulls.max())
         if floor > self.tol:
             raise ValueError(

@@ -45,10 +45,11 @@ def _run(cast: Cast, again: str) -> list[str]:
             stack.callback(parties[-1].store.close)
         if coordinator.round < 0:
             rehearse(cast, coordinator.site, parties)
-        turn = InProcessRunner(parties).run(coordinator)
+        runner = InProcessRunner(parties)
+        turn = runner.run(coordinator)
         if turn.ended != "done":
             begun = f"; once that is mended, {again} goes on with it"
-            raise ValueError(f"the run stopped: {turn.reason}{begun if cast.kept() else ''}")
+            raise ValueError(f"the run stopped: {runner.why(turn)}{begun if cast.kept() else ''}")
         result = load_model(coordinator.store.read("result.json") or "", "result.json")
     owner, run = cast.coordinator, cast.job.run
     sizes = {owner.name: result["owned"]}

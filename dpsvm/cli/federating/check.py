@@ -22,6 +22,7 @@ from dpsvm.federation.in_process import InProcessRunner
 from dpsvm.federation.job import Job
 from dpsvm.federation.keys import introduce
 from dpsvm.federation.members import Shape, make_lead, make_member
+from dpsvm.federation.noise_told import agreed_quietly, noise_told
 from dpsvm.federation.party import Party
 from dpsvm.federation.site import Refusal, Site
 from dpsvm.federation.store import FolderCopy, MemoryStore
@@ -92,6 +93,7 @@ def _all_sides(cast: Cast) -> list[str]:
         *_shape_lines(job, owner, [party.site for party in parties]),
         *_ids_lines(job, owner, "the same at all sites"),
         *_bounds_lines(job, cast.sites),
+        *_noise_lines(job, _shape_of(job, owner, members)),
         *told,
         _consent_line(job, cast.sites),
         line("run", "; ".join(cast.kept()) or "has not begun"),
@@ -112,9 +114,10 @@ def _shape_lines(job: Job, owner: Site, sites: Sequence[Site]) -> list[str]:
 def rehearse(cast: Cast, owner: Site, parties: Sequence[Party]) -> list[str]:
     """Go through all that can be refused before a run; what it guarantees and costs, in lines."""
     job, coordinator = cast.job, Coordinator(cast.job, owner, MemoryStore(), dry=True)
-    turn = InProcessRunner(list(parties)).run(coordinator)
+    runner = InProcessRunner(list(parties))
+    turn = runner.run(coordinator)
     if turn.ended != "checked":
-        raise ValueError(turn.reason)
+        raise ValueError(runner.why(turn))
     costs = [
         _Cost(config, party.custody, party.price)
         for config, party in zip(cast.parties, parties, strict=True)
@@ -130,12 +133,16 @@ def look(cast: Cast) -> None:
     """
     job, owner = cast.job, cast.coordinator.owner(cast.job)
     sites = [config.member(job) for config in cast.parties]
-    shape = Shape(owner.rows, tuple(site.columns for site in sites))
-    if job.algorithm == "network":
-        shape = Shape(0, tuple(site.rows for site in sites), sites[0].columns)
+    shape = _shape_of(job, owner, sites)
     for place, site in enumerate(sites):
         make_member(job, place, site, shape, _unused_noise())
     make_lead(job, owner, shape, _unused_noise())
+
+
+def _shape_of(job: Job, owner: Site, sites: Sequence[Site]) -> Shape:
+    if job.algorithm == "network":
+        return Shape(0, tuple(site.rows for site in sites), sites[0].columns)
+    return Shape(owner.rows, tuple(site.columns for site in sites))
 
 
 def _unused_noise() -> Noise:
@@ -150,7 +157,7 @@ def _own_side(job: Job, path: str, config: SiteConfig) -> list[str]:
     if not is_party and not is_owner and job.label_owner is not None:
         raise UsageError(f"{config.name} is neither a party of run {job.run} nor its label owner")
     noise = _unused_noise()
-    lines, costs, site = _terms_lines(job, path), [], None
+    lines, costs, site, shape = _terms_lines(job, path), [], None, None
     count = len(job.parties)
     if is_party:
         site = config.member(job)
@@ -167,13 +174,16 @@ def _own_side(job: Job, path: str, config: SiteConfig) -> list[str]:
         site = config.owner(job)
         width = max(1, costs[0].custody.site.columns if costs else 1)
         width = site.rows if job.algorithm == "align" else width
-        lead = make_lead(job, site, Shape(site.rows, (width,) * count), noise)
+        whole = Shape(site.rows, (width,) * count)
+        shape = shape or whole
+        lead = make_lead(job, site, whole, noise)
         kept = FolderCopy(config.state / "coordinator", job.run)
         costs.append(_Cost(config, Coordinator(job, site, kept).custody, lead.price))
         lines += [line("labels", f"of {site.rows} rows")] if site.labelled else []
     if site is not None:
         lines += _ids_lines(job, site, f"digest {site.digest()[:16]}" if site.ids else "")
     lines += _bounds_lines(job, [config])
+    lines += [] if shape is None else _noise_lines(job, shape)
     lines += [*_cost_lines(job, costs), _consent_line(job, [config])]
     return [*lines, line("checked", f"the side of {config.name} only; all SITEs check the rest")]
 
@@ -230,6 +240,11 @@ def _bounds_lines(job: Job, sites: Sequence[SiteConfig]) -> list[str]:
             label = "" if lines else "public bounds"
             lines.append(line(label, f"{name} = {job.settings[name]} ({remark})"))
     return lines or [line("public bounds", "none")]
+
+
+def _noise_lines(job: Job, shape: Shape) -> list[str]:
+    """The noise that a private run will have."""
+    return [line(*one) for one in noise_told(job, agreed_quietly(job, shape))]
 
 
 def _cost_lines(job: Job, costs: Sequence[_Cost]) -> list[str]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import errno
-import os
 import secrets
-from contextlib import suppress
 
+from dpsvm._secrets import write_secret
 from dpsvm.cli.federating.command import Command
 from dpsvm.cli.files import require_folder
 
@@ -16,19 +15,10 @@ _BYTES = 32
 def _new_salt(path: str) -> None:
     require_folder(path)
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        write_secret(path, f"{secrets.token_hex(_BYTES)}\n".encode())
     except FileExistsError:
         reason = "there is a file already, left as it is"
         raise FileExistsError(errno.EEXIST, reason, path) from None
-    try:
-        with open(descriptor, "w", encoding="ascii") as file:
-            file.write(f"{secrets.token_hex(_BYTES)}\n")
-            file.flush()
-            os.fsync(file.fileno())
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(path)
-        raise
     print(f"{path}: a new salt; hand it to every site, and to nobody else")
 
 

@@ -71,9 +71,10 @@ def _together(job: Job, cast: Cast, output: str) -> tuple[Sequence[str] | None, 
     coordinator = cast.coordinator.coordinator(job, store=MemoryStore())
     parties = [site.party(job, store=MemoryStore()) for site in cast.parties]
     warnings.warn(WARNING, PrivacyLeakWarning, stacklevel=2)
-    turn = InProcessRunner(parties).run(coordinator)
+    runner = InProcessRunner(parties)
+    turn = runner.run(coordinator)
     if turn.ended != "done":
-        raise ValueError(turn.reason)
+        raise ValueError(runner.why(turn))
     result = load_model(coordinator.store.read("result.json") or "", "result.json")
     return coordinator.site.ids if job.ids else None, result.get("labels") or result["scores"]
 

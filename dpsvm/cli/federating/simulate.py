@@ -152,13 +152,15 @@ def _run(cast: Cast, *, quiet: bool) -> _Outcome:
             with runs_progress("rounds", rounds, not quiet) as tick:
                 for _ in coordinator.history:
                     tick()  # those before an interrupt
-                turn = InProcessRunner(parties).run(coordinator, lambda metrics: tick())
+                runner = InProcessRunner(parties)
+                turn = runner.run(coordinator, lambda metrics: tick())
             writing.busy = False
             if turn.ended != "done":
                 begun = f"; once that is mended, {cast.resume_command()} goes on with it"
                 if coordinator.custody.refunded is not None:
                     begun = "; nobody was charged, and another run needs another name"
-                raise ValueError(f"the run stopped: {turn.reason}{begun if cast.kept() else ''}")
+                begun = begun if cast.kept() else ""
+                raise ValueError(f"the run stopped: {runner.why(turn)}{begun}")
             history, text = coordinator.history, coordinator.store.read("result.json")
             result = load_model(text or "", "result.json")
             after = cast.budgets()
