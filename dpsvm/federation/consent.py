@@ -242,7 +242,7 @@ def write_consent(folder: Path, job: Job, consent: Consent, key: SigningKey) -> 
     whole = consent.signed(key)
     make_folder(folder)
     path = consent_path(folder, job)
-    with atomic_write(path, "wb") as file:
+    with atomic_write(path, "wb", permissions=0o644) as file:
         file.write(whole)
     return path
 

@@ -143,13 +143,13 @@ class Review:
             if self.of_ids:
                 yield "", f"and last {_of('aligned')}"
             yield "how often", f"in at most {rounds} rounds{self._amount(rounds)}"
-            kinds = ["ready", *["aligned"] * self.of_ids, "ended", "stopped", "refusal"]
-            yield "leaves besides", "; ".join(map(_of, kinds))
+            yield "leaves besides", "; ".join(map(_of, ("ready", "ended", "stopped", "refusal")))
         if self.coordinates:
+            yield "sent once", f"as the coordinator: {_of('begin')}"
             asks = ("match", "common") if self.of_ids else (_ASKS[self.job.algorithm],)
             told = "; then ".join(map(_of, asks))
             yield "sent as coordinator", told if self.of_ids else f"{told}; in each round"
-            yield "sent besides", "; ".join(map(_of, ("greet", "rehearse", "begin", "end", "stop")))
+            yield "sent besides", "; ".join(map(_of, ("greet", "rehearse", "end", "stop")))
 
     def _answer(self) -> str:
         """The kind of what it answers with."""

@@ -81,7 +81,7 @@ class Revocations:
                 return False
             content = {"version": _VERSION, "site": self.site, "revoked": [*kept, digest]}
             whole = signed(content, key, _PURPOSE)
-            with atomic_write(self.folder / FILE, "wb") as file:
+            with atomic_write(self.folder / FILE, "wb", permissions=0o644) as file:
                 file.write(whole)
             return True
         finally:
