@@ -238,7 +238,8 @@ class Review:
             )
         return (
             "masked sums change only that nobody sees whose columns are whose; and nothing is "
-            f"hidden if all others ({', '.join(others)}) act together"
+            f"hidden if all others ({', '.join(others)}) act together, or in another run without "
+            "this site, whose sums are less by its part"
         )
 
     def _of_labels(self) -> Iterator[Told]:
