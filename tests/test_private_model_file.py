@@ -24,7 +24,7 @@ from dpsvm.privacy.estimators import PrivateLogisticRegression, PrivateSVC
 from dpsvm.privacy.methods import METHODS
 from dpsvm.privacy.model_file import load_private, save_private, to_libsvm
 from dpsvm.privacy.preparation import Preparation
-from dpsvm.privacy.release import tell
+from dpsvm.privacy.release import Price, Release, tell
 from dpsvm.svm.model import Model
 from dpsvm.warnings import PrivacyLeakWarning
 
@@ -216,7 +216,8 @@ def test_a_model_that_never_saw_the_data_writes_the_same_file(
     preparation = twin._preparation_for(4)
     mechanism = twin._mechanism(preparation.dimension(4), 3)
     twin._keep(weights, np.arange(3), preparation, mechanism)
-    tell(twin, twin._release(mechanism, np.arange(3)))
+    price = Price(mechanism.event, mechanism.guarantee, twin._figures(mechanism, np.arange(3)))
+    tell(twin, Release.of(twin, price, method))
     for form in ("json",) if kernel else ("json", "libsvm"):
         save_private(model, tmp_path / "ours", form=form)
         save_private(twin, tmp_path / "twins", form=form)
