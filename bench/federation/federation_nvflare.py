@@ -45,6 +45,7 @@ from bench.federation.sites import (
     PROBLEMS,
     Problem,
     alignment_of,
+    approve_all,
     make_problem,
     with_ids,
 )
@@ -302,11 +303,13 @@ def wrong_run(world: World) -> list[object]:
     """A row: the sites were given the terms of another run."""
     note("a wrong run id")
     problem = world.problem("wrong", "sharing")
+    other = replace(problem.job, run="other")  # approved too: it is not for want of a consent
+    approve_all(other, map(problem.site_file, PARTIES))
 
     def change(folder: Path) -> None:
         shutil.copytree(folder / "app", folder / "other")
         terms = folder / "other" / "config" / TERMS
-        terms.write_text(replace(problem.job, run="other").canonical())
+        terms.write_text(other.canonical())
         meta = json.loads((folder / "meta.json").read_text())
         meta["deploy_map"] = {"app": ["server"], "other": list(PARTIES)}
         (folder / "meta.json").write_text(json.dumps(meta))
