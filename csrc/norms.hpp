@@ -25,9 +25,10 @@ void norms_of_rows(const View& view, const Index* rows, Index n, T* out) {
   for (Index i = 0; i < n; ++i) out[i] = squared_norm<T>(view, rows[i]);
 }
 
-// Several rows at a time: each sum waits for its last addition. The zeros squared_norm leaves out change no sum.
-template <class T, class V>
-void norms_of_rows(const DenseView<V>& view, const Index* rows, Index n, T* out) {
+// out[i] = the sum of term(x_k, k) over the row rows[i], in order, for several rows at a time: each sum waits for its last
+// addition. The number of rows that were done; fewer than eight are left.
+template <class T, class V, class Term>
+Index sums_of_rows(const DenseView<V>& view, const Index* rows, Index n, const Term& term, T* out) {
   constexpr Index kRows = 8;
   Index i = 0;
   for (; i + kRows <= n; i += kRows) {
@@ -35,10 +36,17 @@ void norms_of_rows(const DenseView<V>& view, const Index* rows, Index n, T* out)
     for (Index r = 0; r < kRows; ++r) x[r] = view.row(rows[i + r]);
     T sum[kRows] = {};
     for (Index k = 0; k < view.cols; ++k)
-      for (Index r = 0; r < kRows; ++r) sum[r] += static_cast<T>(x[r][k]) * static_cast<T>(x[r][k]);
+      for (Index r = 0; r < kRows; ++r) sum[r] += term(x[r][k], k);
     std::copy_n(sum, kRows, out + i);
   }
-  for (; i < n; ++i) out[i] = squared_norm<T>(view, rows[i]);
+  return i;
+}
+
+// The zeros squared_norm leaves out change no sum.
+template <class T, class V>
+void norms_of_rows(const DenseView<V>& view, const Index* rows, Index n, T* out) {
+  const auto square = [](V value, Index) { return static_cast<T>(value) * static_cast<T>(value); };
+  for (Index i = sums_of_rows(view, rows, n, square, out); i < n; ++i) out[i] = squared_norm<T>(view, rows[i]);
 }
 
 // out[i] = |x|^2 of the row rows[i]; the threads of `pool` share them.

@@ -126,20 +126,10 @@ class RowProducts {
     for (Index i = 0; i < n; ++i) out[i] = dot(view, rows[i], dense);
   }
 
-  // Several rows at a time: each sum waits for its last addition.
   template <class V>
   static void dots(const DenseView<V>& view, const Index* rows, Index n, const double* dense, double* out) {
-    constexpr Index kRows = 8;
-    Index i = 0;
-    for (; i + kRows <= n; i += kRows) {
-      const V* x[kRows];
-      for (Index r = 0; r < kRows; ++r) x[r] = view.row(rows[i + r]);
-      double sum[kRows] = {};
-      for (Index k = 0; k < view.cols; ++k)
-        for (Index r = 0; r < kRows; ++r) sum[r] += static_cast<double>(x[r][k]) * dense[k];
-      std::copy_n(sum, kRows, out + i);
-    }
-    for (; i < n; ++i) out[i] = dot(view, rows[i], dense);
+    const auto product = [dense](V value, Index k) { return static_cast<double>(value) * dense[k]; };
+    for (Index i = sums_of_rows(view, rows, n, product, out); i < n; ++i) out[i] = dot(view, rows[i], dense);
   }
 
   template <class V>
