@@ -823,3 +823,14 @@ def test_a_coordinator_can_still_name_weights_that_single_a_party_out() -> None:
     curious = Coordinator(coordinator.job, replace(coordinator.site, model=model), store)
     assert InProcessRunner(parties).run(curious).ended == "done"
     assert f"{(tables[1] @ weights[1])[0]:.6f}"[:8] in str(store.read("result.json"))
+
+
+def test_a_range_means_the_same_as_a_whole_number_and_as_a_real_one() -> None:
+    one, other = (Job("r", "sharing", ("a", "b"), "a", sum_range=size) for size in (64, 64.0))
+    assert one.digest == other.digest
+
+
+@pytest.mark.parametrize("size", [0, -1.0, float("nan"), 1e301, True, "8"])
+def test_a_range_that_no_sum_can_have_is_refused_with_its_value(size: Any) -> None:
+    with pytest.raises(ValueError, match=r"sum_range must lie between 1e-300 and 1e\+300, got"):
+        Job("r", "sharing", ("a", "b"), "a", sum_range=size)

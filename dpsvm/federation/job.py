@@ -8,7 +8,7 @@ A job file, in TOML:
     label_owner = "clinic"                # not for "network"
     sizes = [12, 7]                       # columns of each party; a private "frank-wolfe" needs it
     sums = "masked"                       # or "open": whether the coordinator sees the parts
-    sum_range = 65536.0                   # no number that is summed may be larger
+    sum_range = 65536.0                   # no number that a site answers with may be larger
     alignment = "ids-1"                   # the run of "align" that found the samples; else all rows
 
     [settings]                            # of SharingADMMClassifier, and so on
@@ -56,7 +56,8 @@ class Job:
         coordinator there
     sums : "masked", so that the coordinator learns the sum of the parties' numbers and not the
         numbers, or "open"; for algorithms that need a sum only
-    sum_range : the largest size of a number that is summed, from which its last digit follows
+    sum_range : the largest size of a number in an answer, or that a network or Frank-Wolfe asks
+        with; of numbers that are summed under masks the last digit follows from it
     alignment : the run that found the samples which all sites have; they are the rows of this one.
         Whose samples they are is known then: no guarantee may be of "add-remove". Files of sites
         find the rows; a Site that is made in Python brings them
@@ -104,7 +105,8 @@ class Job:
             raise ValueError(f"sums must be one of 'masked', 'open', got {self.sums!r}")
         largest = self.sum_range
         if type(largest) not in (int, float) or not 1e-300 <= largest <= 1e300:
-            raise ValueError(f"sum_range must be a finite number above 0, got {largest!r}")
+            raise ValueError(f"sum_range must lie between 1e-300 and 1e+300, got {largest!r}")
+        object.__setattr__(self, "sum_range", float(largest))  # 1 and 1.0 are the same terms
         if not isinstance(self.settings, Mapping):
             raise ValueError(f"settings must be a table, got {self.settings!r}")
         try:

@@ -16,7 +16,6 @@ MOST_ROUNDS = 1_000_000
 
 _MOST_NUMBERS = (LARGEST - (1 << 20)) // 8  # of a message, beside its header
 _IN_RANGE = ("iterate", "neighbours", "query", "proposal")
-_SUMMED = ("contribution", "score")  # what sums see to themselves (:mod:`dpsvm.federation.sums`)
 
 
 class OutOfRange(Refusal):
@@ -37,7 +36,7 @@ def require_numbers(job: Job, who: str, kind: str, arrays: Mapping[str, Array]) 
     dpsvm.federation.limits.OutOfRange: a has a number beyond the sum_range = 10 of run r
     """
     for array in arrays.values():
-        if array.dtype.kind != "f" or not array.size or kind in _SUMMED:
+        if array.dtype.kind != "f" or not array.size or kind == "contribution":  # which sums see to
             continue
         largest = float(max(-array.min(), array.max()))
         if not math.isfinite(largest):

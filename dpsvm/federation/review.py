@@ -103,10 +103,7 @@ class Review:
     @property
     def private(self) -> bool:
         """Whether the run has a guarantee."""
-        if self.job.algorithm in ("predict", WITHOUT_DATA):
-            return False
-        name = "epsilon" if self.job.algorithm == "frank-wolfe" else "privacy"
-        return self.job.settings.get(name) is not None
+        return self.job.private and self.job.algorithm != "predict" and not self.of_ids
 
     @property
     def epsilon(self) -> float | None:
