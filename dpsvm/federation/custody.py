@@ -166,17 +166,14 @@ class Custody:
             )
         self.store.write(_REHEARSED, f"{count}\n")
 
-    def keep_question(self, question: str) -> None:
-        """Keep the last question whose answer was refused for what it was.
+    def keep_question(self, number: int, digest: str) -> None:
+        """Keep the question of a round whose answer was refused for what it was."""
+        self.store.write(_TRIED, f"{number} {digest}\n")
 
-        question : the number of the round, and a digest
-        """
-        self.store.write(_TRIED, f"{question}\n")
-
-    def require_question(self, number: int, question: str) -> None:
+    def require_question(self, number: int, digest: str) -> None:
         """Refuse another question for a round than the one whose answer was refused."""
-        tried = (self.store.read(_TRIED) or "").strip()
-        if tried.startswith(f"{number} ") and tried != question:
+        tried = (self.store.read(_TRIED) or "").split()
+        if tried[:1] == [str(number)] and tried[1:] != [digest]:
             raise Refusal(
                 f"{self.site.name} has refused its answer of round {number}, to another question"
             )

@@ -263,8 +263,8 @@ class Party:
         )
         self._halfway = True
         self._phase("before draw")
-        self._question = f"{message.round} {asked}"
-        self.custody.require_question(message.round, self._question)
+        self._asked = asked
+        self.custody.require_question(message.round, asked)
         content = act(message)
         self._phase("after draw")
         reply = Message(self.job.run, message.round, *content)
@@ -305,14 +305,14 @@ class Party:
         member = self._paid()
         now = self._now
         now.heard = _digest(member.common(message), now.heard)
-        self._stream.seek(f"{message.round} {now.heard} {_digest(message)}")
+        self._stream.seek(f"{message.round} {now.heard} {self._asked}")
         found = member.answer(message)
         try:
             if isinstance(found, Sum):
                 return self.sums.content(found, message.round, now.heard)
             require_numbers(self.job, f"the answer of {self.site.name}", found.kind, found.arrays)
         except OutOfRange:  # which depends on the data: no other question of the round is looked at
-            self.custody.keep_question(self._question)
+            self.custody.keep_question(message.round, self._asked)
             raise
         return found
 
