@@ -83,7 +83,8 @@ class Sites:
 
     def site(self, name: str) -> Site:
         """What a site brings."""
-        return Site(name, ids=tuple(self.ids[name]), alignments=self.home(name))
+        state = None if self.folder is None else self.folder / name
+        return Site(name, ids=tuple(self.ids[name]), state=state)
 
     def store(self, name: str) -> Any:
         """Where a site keeps the run; its noise key is given."""
@@ -184,11 +185,11 @@ def test_every_site_keeps_what_all_have(case: str, tmp_path: Path) -> None:
 @needs_psi
 def test_a_label_owner_may_be_a_party_too(tmp_path: Path) -> None:
     job = Job("ids-1", "align", ("clinic", "lab"), "clinic")
-    own = {name: Site(name, ids=IDS[name], alignments=tmp_path / name) for name in job.parties}
+    own = {name: Site(name, ids=IDS[name], state=tmp_path / name) for name in job.parties}
     parties = [Party(job, site, MemoryStore()) for site in own.values()]
     turn = InProcessRunner(parties, wire=True).run(Coordinator(job, own["clinic"], MemoryStore()))
     assert turn.ended == "done"
-    assert Alignment.load(tmp_path / "clinic", "ids-1", "clinic").ids == COMMON
+    assert Alignment.load(tmp_path / "clinic" / "alignments", "ids-1", "clinic").ids == COMMON
 
 
 @needs_psi

@@ -70,10 +70,7 @@ def main() -> int:
     ids = ids_of(count)
     with tempfile.TemporaryDirectory() as place:
         folders = {name: Path(place, name) for name in ids}
-        sites = {
-            name: Site(name, ids=own, alignments=folders[name] / "alignments")
-            for name, own in ids.items()
-        }
+        sites = {name: Site(name, ids=own, state=folders[name]) for name, own in ids.items()}
         began = time.process_time()
         runner = Timed(
             [Party(JOB, sites[name], RunFolder(folders[name], JOB.run)) for name in PARTIES]

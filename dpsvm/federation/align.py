@@ -42,7 +42,7 @@ import numpy as np
 
 from dpsvm._memory import Remembers
 from dpsvm.distributed.agreement import Agreement
-from dpsvm.federation.alignments import Alignment
+from dpsvm.federation.alignments import FOLDER, Alignment
 from dpsvm.federation.frames import LARGEST
 from dpsvm.federation.job import Job, check_keys
 from dpsvm.federation.members import (
@@ -146,8 +146,9 @@ class _Own:
         self.ids = sorted(site.ids)
         if any(one == other for one, other in pairwise(self.ids)):
             raise Refusal(f"{site.name} has a sample id twice")
-        if site.alignments is not None:
-            self._alignment(np.zeros(0, dtype=np.int64)).check_place(site.alignments)
+        self._folder = None if site.state is None else site.state / FOLDER
+        if self._folder is not None:
+            self._alignment(np.zeros(0, dtype=np.int64)).check_place(self._folder)
 
     def refuse_few(self, count: int) -> None:
         """End a run that has found too little."""
@@ -158,8 +159,8 @@ class _Own:
 
     def keep(self, places: Array) -> None:
         """Write the file of the alignment, where the site has a place for it."""
-        if self._site.alignments is not None:
-            self._alignment(places).save(self._site.alignments)
+        if self._folder is not None:
+            self._alignment(places).save(self._folder)
 
     def _alignment(self, places: Array) -> Alignment:
         ids = tuple(self.ids[place] for place in places)

@@ -228,7 +228,6 @@ class SiteConfig(Reading):
             ledger=self.accountant(),
             private=self.private,
             state=self.state,
-            alignments=self.state / FOLDER,
         )
 
     def _site(self, job: Job, model: dict[str, Any] | None, *, labels: bool, columns: bool) -> Site:

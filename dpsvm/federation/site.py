@@ -104,7 +104,6 @@ class Site:
     known: Mapping[str, Known] = field(default_factory=dict)  # the others, by name
     consent: Approval | None = None  # to the run; None where the caller's own data are at hand
     state: Path | None = None  # the folder of all its runs; None keeps nothing between them
-    alignments: Path | None = None  # the folder of those that it finds; None keeps none
     _opened: list[Data | None] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
